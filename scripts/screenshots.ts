@@ -42,6 +42,9 @@ const OVER: readonly Shot[] = [
   { name: "token-new", path: "/token?new=1", role: "user" },
   { name: "token-edit", path: "/token", role: "user", act: openFirst },
   { name: "redemption-new", path: "/redemption?new=1", role: "root" },
+  { name: "order-detail", path: "/order?order=1", role: "root" },
+  { name: "topup-payments", path: "/topup?view=payments", role: "user" },
+  { name: "topup-returned", path: "/topup?order=1", role: "user" },
   { name: "user-edit", path: "/user", role: "root", act: openFirst },
   {
     name: "user-bulk",
@@ -73,7 +76,7 @@ const OVER: readonly Shot[] = [
     role: "user",
     act: (tab) => tab.locator("tr[data-index] .cell-menu button").first().click(),
   },
-  ...["ratelimit", "models", "system", "other"].map((tab): Shot => ({
+  ...["ratelimit", "models", "payment", "system", "other"].map((tab): Shot => ({
     name: `setting-${tab}`,
     path: `/setting?tab=${tab}`,
     role: "root",

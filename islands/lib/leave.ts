@@ -20,3 +20,20 @@ export function interceptLeaving(onLeave: (url: string) => void, onOpen: (url: s
   go = onLeave;
   open = onOpen;
 }
+
+/** Leaves by a form that is posted there, as providers of payments ask for. */
+export function postTo(url: string, fields: Readonly<Record<string, string>>): void {
+  const form = document.createElement("form");
+  form.method = "post";
+  form.action = url;
+  form.hidden = true;
+  for (const [name, value] of Object.entries(fields)) {
+    const field = document.createElement("input");
+    field.type = "hidden";
+    field.name = name;
+    field.value = value;
+    form.append(field);
+  }
+  document.body.append(form);
+  form.submit();
+}

@@ -96,6 +96,7 @@ function onClick(event: MouseEvent): void {
   else if (target.dataset.toggleSidebar !== undefined) toggleSidebar();
   else if (target.dataset.palette !== undefined) document.dispatchEvent(new Event(PALETTE_EVENT));
   else if (target.dataset.signOut !== undefined) void signOut();
+  else if (target.dataset.print !== undefined) print();
   else if (target.dataset.closeDialog !== undefined) target.closest("dialog")?.close();
 }
 

@@ -1,6 +1,7 @@
 // What the shipped price table has for models without a price, and taking it: one change of prices, with a way back.
 // Refuses to guess: until the table has answered, it has nothing.
 import { useCallback, useEffect, useState } from "react";
+import type { PriceRow } from "../../src/shared/price-row.ts";
 import { api, call } from "./api.ts";
 import { t } from "./i18n.ts";
 import { namesText } from "./model-names.ts";
@@ -12,6 +13,8 @@ const MOST_ASKED = 200;
 export interface TablePrices {
   /** Models that the table has a price for. */
   found: readonly string[];
+  /** The table's price of one of them. */
+  rowOf: (model: string) => PriceRow | undefined;
   /** Of which day the prices are. */
   date: string;
   isBusy: boolean;
@@ -34,7 +37,7 @@ export function useTablePrices(
   isAsked: boolean,
   onPriced: () => Promise<void>,
 ): TablePrices {
-  const [table, setTable] = useState<{ found: string[]; date: string }>({ found: [], date: "" });
+  const [table, setTable] = useState({ rows: new Map<string, PriceRow>(), date: "" });
   const [isBusy, setBusy] = useState(false);
   const names = models.slice(0, MOST_ASKED).join(",");
   useEffect(() => {
@@ -43,8 +46,10 @@ export function useTablePrices(
     const ask = async () => {
       try {
         const { items, table: shipped } = await call(api.price.missing.get({ query: { models: names } }));
-        const found = items.flatMap(({ name, row, guards }) => (row && guards.length === 0 ? [name] : []));
-        if (isLatest) setTable({ found, date: shipped.date });
+        const found = items.flatMap(({ name, row, guards }) =>
+          row && guards.length === 0 ? [[name, row] as const] : [],
+        );
+        if (isLatest) setTable({ rows: new Map(found), date: shipped.date });
       } catch {
         // Prices can be typed all the same.
       }
@@ -78,5 +83,11 @@ export function useTablePrices(
     }
   }, [models, onPriced]);
   const asked = new Set(models);
-  return { found: table.found.filter((name) => asked.has(name)), date: table.date, isBusy, take };
+  return {
+    found: [...table.rows.keys()].filter((name) => asked.has(name)),
+    rowOf: (model) => table.rows.get(model),
+    date: table.date,
+    isBusy,
+    take,
+  };
 }

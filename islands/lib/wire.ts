@@ -14,6 +14,17 @@ export type UserBulkRun = ResponseData<ReturnType<typeof api.user.bulk>["get"]>;
 export type UserKey = ResponseData<User["keys"]["get"]>[number];
 export type CodeRow = ResponseData<typeof api.redemption.search.get>["items"][number];
 export type CodeResult = ResponseData<typeof api.user.topup.batch.post>[number];
+/** One's own order. */
+export type OrderRow = ResponseData<typeof api.user.topup.self.get>["items"][number];
+type AnyOrders = ResponseData<typeof api.user.topup.get>;
+/** An order as those who look after payments see it. */
+export type AnyOrderRow = AnyOrders["items"][number];
+export type OrderEvent = AnyOrders["events"][number];
+type OrderOf = ReturnType<typeof api.user.topup>;
+export type OrderDetail = ResponseData<OrderOf["get"]>;
+export type OrderReport = ResponseData<OrderOf["events"]["get"]>[number];
+export type PayOffers = ResponseData<typeof api.user.topup.info.get>;
+export type PayCost = ResponseData<typeof api.user.topup.amount.post>;
 export type DrawingRow = ResponseData<typeof api.mj.get>[number];
 export type TaskRow = ResponseData<typeof api.task.get>[number];
 /** What a source of prices says beside the prices in force. */

@@ -12,14 +12,14 @@ import { lazyPart } from "../lib/lazy-part.tsx";
 import { setQuery, useQuery } from "../lib/url-state.ts";
 import { PageHeader, TabLinks } from "../ui/page-header.tsx";
 import type { DeskBarProps } from "./price-desk/bar.tsx";
-import { createDesk } from "./price-desk/desk.ts";
-import { FirstModels } from "./price-desk/models/first.tsx";
+import { createDesk } from "../ui/price-sheet/desk.ts";
+import { FirstModels } from "../ui/price-sheet/models/first.tsx";
 import { useKeptFocus } from "./price-desk/keep-focus.ts";
-import type { SectionProps } from "./price-desk/section-props.ts";
+import type { SectionProps } from "../ui/price-sheet/section-props.ts";
 
 /** A section that is there; one line each. */
 const SECTIONS: Partial<Record<DeskSection, ComponentType<SectionProps>>> = {
-  models: lazyPart<SectionProps>(() => import("./price-desk/models.tsx"), FirstModels),
+  models: lazyPart<SectionProps>(() => import("../ui/price-sheet/models.tsx"), FirstModels),
   sync: lazyPart(() => import("./price-desk/sync.tsx")),
   plan: lazyPart(() => import("./price-desk/plan.tsx")),
   drafts: lazyPart(() => import("./price-desk/drafts.tsx")),

@@ -18,7 +18,7 @@ import { SaveBar } from "./setting/save-bar.tsx";
 import { createSettings } from "./setting/state.ts";
 import type { Settings } from "./setting/state.ts";
 
-const TABS: readonly SettingTab[] = ["operation", "ratelimit", "models", "system", "other"];
+const TABS: readonly SettingTab[] = ["operation", "ratelimit", "models", "payment", "system", "other"];
 
 /** Rows by their group, in the order of the rows. */
 function groupsOf(rows: readonly OptionRow[]): [string, OptionRow[]][] {

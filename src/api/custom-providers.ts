@@ -78,9 +78,11 @@ export function customProviders(deps: Deps, session: SessionSettings) {
         "/:id",
         async ({ params, body, actor, session: own, address, request }) => {
           await requireFreshProof(deps, { actor, session: own }, "with_factor");
-          if (body.enabled === false) await refuseProviderLoss(deps, actor.id, params.id);
+          const isOff = body.enabled === false;
+          const locked = isOff ? await refuseProviderLoss(deps, actor.id, params.id) : 0;
           const by = auditActorOf({ actor, session: own, address, request });
-          return ok(await changeCustomProvider(deps, params.id, body satisfies CustomProviderInput, by));
+          const changed = await changeCustomProvider(deps, params.id, body satisfies CustomProviderInput, by);
+          return { ...ok(changed), ...(locked > 0 ? { accounts_without_sign_in: locked } : {}) };
         },
         { access: "root", body: providerBody },
       )
@@ -88,9 +90,10 @@ export function customProviders(deps: Deps, session: SessionSettings) {
         "/:id",
         async ({ params, actor, session: own, address, request }) => {
           await requireFreshProof(deps, { actor, session: own }, "with_factor");
-          await refuseProviderLoss(deps, actor.id, params.id);
+          const locked = await refuseProviderLoss(deps, actor.id, params.id);
           const by = auditActorOf({ actor, session: own, address, request });
-          return ok(await removeCustomProvider(deps, params.id, by));
+          const removed = await removeCustomProvider(deps, params.id, by);
+          return { ...ok(removed), ...(locked > 0 ? { accounts_without_sign_in: locked } : {}) };
         },
         { access: "root" },
       )

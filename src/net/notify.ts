@@ -2,7 +2,6 @@
 // Refuses webhooks on closed networks that nobody opened to them: they go through the guard or the operator's worker.
 import { createHmac } from "node:crypto";
 import { refuse } from "../shared/failures.ts";
-import type { Letter } from "./mail.ts";
 import type { Outbound } from "./worker.ts";
 
 export interface Notice {
@@ -10,8 +9,8 @@ export interface Notice {
   type: string;
   title: string;
   content: string;
-  /** The same as HTML, for letters. */
-  html?: string;
+  /** How a letter says it; absent: by the content's lines. */
+  letter?: { lines: readonly string[]; links: readonly { label: string; url: string }[] };
   /** The figures in the content, for receivers that write their own words. */
   values?: readonly string[];
 }
@@ -52,9 +51,4 @@ export async function callWebhook(
   const limits = { maxBytes: WEBHOOK_ANSWER_BYTES, timeoutMs: WEBHOOK_TIMEOUT_MS, allow };
   const answer = await outbound(url, { method: "POST", headers, workerHeaders, body, ...limits });
   if (answer.status < 200 || answer.status > 299) throw refuse("webhook_answered", { status: answer.status });
-}
-
-/** The notice as a letter. */
-export function noticeLetter(to: string, { title: subject, content: text, html }: Notice): Letter {
-  return { to, subject, text, ...(html === undefined ? {} : { html }) };
 }

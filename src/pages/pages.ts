@@ -16,6 +16,7 @@ import RescueScreen from "../../islands/screens/rescue.tsx";
 import ResetScreen from "../../islands/screens/reset.tsx";
 import UserResetScreen from "../../islands/screens/user-reset.tsx";
 import RedemptionScreen from "../../islands/screens/redemption.tsx";
+import OrderScreen from "../../islands/screens/order.tsx";
 import PriceDesk from "../../islands/screens/price-desk.tsx";
 import SettingScreen from "../../islands/screens/setting.tsx";
 import Setup from "../../islands/screens/setup.tsx";
@@ -29,6 +30,7 @@ import { loadLogs } from "./load-logs.ts";
 import { loadChannels } from "./load-channels.ts";
 import { loadChat } from "./load-chat.ts";
 import { loadPlayground } from "./load-playground.ts";
+import { loadOrders } from "./load-orders.ts";
 import { loadPersonal } from "./load-personal.ts";
 import { loadLegalPlaces } from "./load-legal-places.ts";
 import { loadRedemptions } from "./load-redemptions.ts";
@@ -48,6 +50,7 @@ import {
   maintenancePage,
   notFoundPage,
 } from "./plain-pages.tsx";
+import { receiptPage, statementPage } from "./money-papers.tsx";
 import type { Moved, Page } from "./page.ts";
 import { pricingPage } from "./pricing-view.tsx";
 import { homePage } from "./public-pages.tsx";
@@ -246,6 +249,16 @@ export const pages: readonly Page[] = [
     loader: loadRedemptions,
   },
   {
+    path: "/order",
+    shell: "console",
+    access: "admin",
+    title: "shell.nav.orders",
+    current: "orders",
+    areas: ["order", "topup"],
+    screen: { name: "order", component: OrderScreen },
+    loader: loadOrders,
+  },
+  {
     path: "/inbox",
     shell: "console",
     access: "admin",
@@ -297,6 +310,8 @@ export const pages: readonly Page[] = [
     screen: { name: "topup", component: Wallet },
     loader: loadWallet,
   },
+  receiptPage,
+  statementPage,
   {
     path: "/personal",
     shell: "console",

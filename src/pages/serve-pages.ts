@@ -19,6 +19,7 @@ import {
   signedInBy,
 } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
+import { Failure } from "../shared/failures.ts";
 import { Role, UserStatus } from "../shared/enums.ts";
 import { HOME_OF_CONSOLE } from "../shared/navigation.ts";
 import { isTimeZone } from "../shared/local-time.ts";
@@ -101,6 +102,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       render.data = await page.loader?.(context);
       return pageResponse(renderPage(page, render, manifest), request, user !== undefined);
     } catch (error) {
+      if (isMissing(error)) return respond({ ...notFoundPage, shell: "console" }, request, user, params);
       const requestId = newRequestId();
       deps.logger.error("page failed", {
         requestId,
@@ -204,6 +206,9 @@ const API_PREFIXES = [
 function homeOf(options: Pick<OptionStore, "get">): string {
   return options.get("DataExportEnabled") ? "/detail" : HOME_OF_CONSOLE;
 }
+
+/** What the address names is not there, or is none of the visitor's business. */
+const isMissing = (error: unknown): boolean => error instanceof Failure && error.kind === "client";
 
 function isApiPath(pathname: string): boolean {
   return API_PREFIXES.some((prefix) => pathname === prefix || pathname.startsWith(`${prefix}/`));

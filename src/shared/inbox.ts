@@ -48,12 +48,12 @@ const ROWS = {
   dispute: {
     tone: "attention",
     letters: "payment",
-    href: (order) => `/topup?order=${encodeURIComponent(order)}`,
+    href: (order) => `/order?order=${encodeURIComponent(order)}`,
   },
   payment: {
     tone: "attention",
     letters: "payment",
-    href: (order) => `/topup?order=${encodeURIComponent(order)}`,
+    href: (order) => `/order?order=${encodeURIComponent(order)}`,
   },
   disk: { tone: "attention", letters: "disk", isLasting: true },
   database: { tone: "broken", letters: "database", isLasting: true },

@@ -17,7 +17,7 @@ export type OptionControl =
   | "json_list";
 
 /** What stands in `/setting?tab=`. */
-export type SettingTab = "operation" | "ratelimit" | "models" | "system" | "other";
+export type SettingTab = "operation" | "ratelimit" | "models" | "payment" | "system" | "other";
 
 export interface OptionRow {
   key: string;

@@ -105,9 +105,16 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const down = await startDown();
     await app.deps.options.set("TurnstileVerifyUrl", `http://127.0.0.1:${down}/siteverify`);
     const paths = ["/api/verification?email=a@b.example", "/api/user/register", "/api/user/login"];
-    await app.deps.options.set("SMTPServer", "127.0.0.1");
-    await app.deps.options.set("SMTPFrom", "site@mail.example");
-    for (const path of [...paths, "/api/reset_password?email=a@b.example"]) {
+    for (const [key, text] of [
+      ["SMTPServer", "127.0.0.1"],
+      ["SMTPFrom", "site@mail.example"],
+      ["WeChatServerAddress", "http://127.0.0.1:9"],
+      ["WeChatServerToken", "the-token"],
+      ["WeChatAccountQRCodeImageURL", "https://wechat.example/qr.png"],
+      ["WeChatAuthEnabled", "true"],
+    ] as const)
+      await app.deps.options.set(key, text);
+    for (const path of [...paths, "/api/reset_password?email=a@b.example", "/api/oauth/wechat?code=1"]) {
       const method = path.includes("?") ? "GET" : "POST";
       const to = `${path}${path.includes("?") ? "&" : "?"}turnstile=t`;
       const body = method === "GET" ? undefined : { username: "new", password: "a good password" };

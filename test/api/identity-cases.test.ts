@@ -226,6 +226,41 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(left.map(({ name }) => name)).toEqual(["two"]);
   });
 
+  test("33: an operator's own provider is neither switched off nor deleted under root, and says whom it leaves outside", async () => {
+    const { users, identities } = app.deps.db.t;
+    await app.deps.db.orm.update(users).set({ role: Role.user }).where(eq(users.role, Role.root));
+    const root = await app.createUser({ role: Role.root });
+    await prove(root);
+    const provider = {
+      name: "Work",
+      slug: `work-${database}`,
+      kind: "oauth2",
+      enabled: true,
+      client_id: "id",
+      client_secret: "secret",
+      authorization_endpoint: "https://work.example/a",
+      token_endpoint: "https://work.example/t",
+      user_info_endpoint: "https://work.example/u",
+    };
+    expect((await post("/api/custom-oauth-provider/", provider, root)).body.success).toBe(true);
+    const path = `/api/custom-oauth-provider/${provider.slug}`;
+    const bind = async (user: TestUser) =>
+      app.deps.db.orm
+        .insert(identities)
+        .values({ userId: user.id, provider: provider.slug, subject: `${user.id}` });
+    await bind(root);
+    const off = () =>
+      app.call<Told & { accounts_without_sign_in?: number }>("PUT", path, { enabled: false }, root);
+    expect((await off()).body.code).toBe("last_method");
+    expect((await app.call<Told>("DELETE", path, undefined, root)).body.code).toBe("last_method");
+    await app.deps.db.orm.update(users).set({ passwordHash }).where(eq(users.id, root.id));
+    await bind(await account({ passwordHash: "" }));
+    await bind(await account());
+    expect((await off()).body).toMatchObject({ success: true, accounts_without_sign_in: 1 });
+    const gone = await app.call<Told>("DELETE", path, undefined, root);
+    expect(gone.body).toMatchObject({ success: true, data: { identities: 3 } });
+  });
+
   test("37: a cookie from before the sign-in is not the one after it, and stays its owner's", async () => {
     const [victim, attacker] = [await account(), await account()];
     const planted = sessionOf(await signIn(attacker.username));

@@ -9,6 +9,7 @@ import { startFakeUpstream, stream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
 import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF, openUntil } from "../support/hands.ts";
 import type { Hand, JourneyLanguage, Manner } from "../support/hands.ts";
+import { CHANNEL_WORDS } from "../support/journeys.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import type { DatabaseKind, TestDatabase } from "../support/postgres.ts";
 import { startServerProcess } from "../support/server.ts";
@@ -35,13 +36,7 @@ const TEXTS = {
     },
     done: "done",
     addChannel: "Add channel",
-    newChannel: "New channel",
-    name: /^Name/,
-    baseUrl: "Base URL",
-    key: /^Key/,
-    models: /^Models/,
-    create: "Create",
-    setPrices: "Set prices",
+    ...CHANNEL_WORDS.en,
     input: "Input / 1M",
     output: "Output / 1M",
     createKey: "Create key",
@@ -64,13 +59,7 @@ const TEXTS = {
     steps: { channel: "接入一个渠道", prices: "设置价格", key: "创建一个令牌", call: "调用一次模型" },
     done: "已完成",
     addChannel: "添加渠道",
-    newChannel: "新建渠道",
-    name: /^名称/,
-    baseUrl: "API 地址",
-    key: /^密钥/,
-    models: /^模型（/,
-    create: "新建",
-    setPrices: "设置价格",
+    ...CHANNEL_WORDS.zh,
     input: "输入 / 1M",
     output: "输出 / 1M",
     createKey: "创建令牌",

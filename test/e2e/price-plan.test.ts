@@ -1,18 +1,17 @@
 // A price is planned, applied and taken back at the desk while calls are under way: each is charged by the price that it began
 // with. Two who prepare the same, and a plan that others were quicker than. And a change that users read of before it comes.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Page } from "playwright";
+import type { Browser } from "playwright";
 import { applyDueDrafts } from "../../src/core/prices/drafts.ts";
-import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { violationsOf } from "../support/axe.ts";
-import { launchBrowser, openVisit } from "../support/browser.ts";
+import { launchBrowser } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { testClock } from "../support/clock.ts";
 import { gate, startFakeUpstream, stream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
-import { CONTEXT_OF, handOf, LOCALE_OF } from "../support/hands.ts";
-import type { Hand, JourneyLanguage, Manner } from "../support/hands.ts";
+import type { Hand, JourneyLanguage } from "../support/hands.ts";
+import { openPage, startSite, visitOf } from "../support/journeys.ts";
 
 const MODEL = "house-model";
 const USAGE = { prompt_tokens: 1000, completion_tokens: 500, total_tokens: 1500 };
@@ -31,14 +30,11 @@ let ada: TestUser;
 let key = "";
 
 beforeAll(async () => {
-  [app, upstream, browser] = await Promise.all([
-    startTestApp({ clock }),
+  [{ app, root, admin }, upstream, browser] = await Promise.all([
+    startSite({ clock }),
     startFakeUpstream(),
     launchBrowser(),
   ]);
-  await app.deps.db.orm.insert(app.deps.db.t.setups).values({ version: "test", initializedAt: 1 });
-  root = await app.createUser({ username: "owner", role: 100 });
-  admin = await app.createUser({ username: "helper", role: 10 });
   ada = await app.createUser({ username: "ada", quota: 50_000_000 });
   ({ key } = await app.createToken(ada.id, { name: "laptop" }));
   await app.createChannel({ name: "main", baseUrl: upstream.url, models: `${MODEL},other-model` });
@@ -112,27 +108,6 @@ const quickCall = () =>
     await (await call()).text();
   });
 
-async function visitOf(
-  user: TestUser,
-  manner: Manner,
-  language: JourneyLanguage,
-): Promise<Visit & { hand: Hand }> {
-  const visit = await openVisit(browser, {
-    baseURL: app.url,
-    locale: LOCALE_OF[language],
-    reducedMotion: "reduce",
-    ...CONTEXT_OF[manner],
-  });
-  const [name = "", value = ""] = (user.headers.cookie ?? "").split("=");
-  await visit.context.addCookies([{ name, value, url: app.url }]);
-  return { ...visit, hand: await handOf(visit.page, manner) };
-}
-
-async function opened(page: Page, path: string): Promise<void> {
-  await page.goto(path);
-  await page.locator("[data-mounted]").waitFor();
-}
-
 const WORDS = {
   en: {
     menu: (name: string) => `Actions for draft ${name}`,
@@ -162,7 +137,7 @@ async function openDraft(
   language: JourneyLanguage = "en",
 ) {
   const words = WORDS[language];
-  await opened(page, "/prices?section=drafts");
+  await openPage(page, "/prices?section=drafts");
   await hand.press(page.getByRole("button", { name: words.menu(name), exact: true }));
   await hand.press(page.getByRole("menuitem", { name: words.open, exact: true }));
   await page.locator("#plan-effect").waitFor();
@@ -178,7 +153,7 @@ describe.each([
     const words = WORDS[language];
     const name = `list by ${manner}`;
     await draft(name);
-    const visit = await visitOf(root, manner, language);
+    const visit = await visitOf(browser, app, { user: root, manner, language });
     const { page, hand, problems, close } = visit;
     const first = await slowCall();
     await openDraft(visit, name, language);
@@ -193,7 +168,7 @@ describe.each([
     const second = await slowCall();
     expect(await chargeOf(first.end)).toBe(OLD_CHARGE);
 
-    await opened(page, `/prices?section=history&name=${MODEL}`);
+    await openPage(page, `/prices?section=history&name=${MODEL}`);
     await hand.press(page.locator("main li a[href*=revision]").first());
     await page.getByRole("dialog").getByText("Makers raised theirs").waitFor();
     expect(await violationsOf(page)).toEqual([]);
@@ -211,7 +186,10 @@ test("two administrators edit one draft: the second is refused and keeps theirs 
   await resetPrices();
   await draft("Shared");
   const other = await app.createUser({ username: "second", role: 10 });
-  const visits = [await visitOf(admin, "mouse", "en"), await visitOf(other, "mouse", "en")] as const;
+  const visits = [
+    await visitOf(browser, app, { user: admin, language: "en" }),
+    await visitOf(browser, app, { user: other, language: "en" }),
+  ] as const;
   for (const visit of visits) await openDraft(visit, "Shared");
   const save = async ({ page, hand }: (typeof visits)[number], note: string) => {
     await hand.press(page.getByRole("button", { name: "Save draft" }));
@@ -246,7 +224,7 @@ test("two administrators edit one draft: the second is refused and keeps theirs 
 test("a plan on older prices is refused with who changed what; planned again it is applied, with what still differs", async () => {
   await resetPrices();
   await draft("Late", [DEARER, { key: "ModelRatio", name: "other-model", after: 5 }]);
-  const visit = await visitOf(root, "mouse", "en");
+  const visit = await visitOf(browser, app, { user: root, language: "en" });
   const { page, hand, problems, close } = visit;
   await openDraft(visit, "Late");
   await page.getByRole("button", { name: /^Apply/ }).waitFor();
@@ -273,9 +251,9 @@ test("a plan on older prices is refused with who changed what; planned again it 
 test("a scheduled change is announced with old, new and date, and in force from its moment on", async () => {
   await resetPrices();
   await draft("Winter");
-  const visit = await visitOf(root, "mouse", "en");
+  const visit = await visitOf(browser, app, { user: root, language: "en" });
   const { page, hand, problems, close } = visit;
-  await opened(page, "/prices?section=drafts");
+  await openPage(page, "/prices?section=drafts");
   await hand.press(page.getByRole("button", { name: WORDS.en.menu("Winter"), exact: true }));
   await hand.press(page.getByRole("menuitem", { name: "Schedule" }));
   const drawer = page.getByRole("dialog");
@@ -289,7 +267,7 @@ test("a scheduled change is announced with old, new and date, and in force from 
   await hand.press(drawer.getByRole("button", { name: "Schedule" }));
   await page.getByText(`Comes into force ${moment} (${zone}), scheduled by owner`).waitFor();
 
-  const reader = await visitOf(ada, "finger", "en");
+  const reader = await visitOf(browser, app, { user: ada, language: "en", manner: "finger" });
   await reader.page.goto("/pricing");
   await reader.page.getByText(/new prices from \d{4}-\d\d-\d\d/).waitFor();
   await reader.page.goto(`/pricing?model=${MODEL}`);
@@ -304,7 +282,7 @@ test("a scheduled change is announced with old, new and date, and in force from 
   await reader.page.goto(`/pricing?model=${MODEL}`);
   await reader.page.getByText("$3.00 / 1M").first().waitFor();
   expect(await reader.page.getByText("→").count()).toBe(0);
-  await opened(page, "/prices?section=drafts");
+  await openPage(page, "/prices?section=drafts");
   await page
     .getByText(/Applied as change \d+/)
     .first()

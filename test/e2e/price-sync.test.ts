@@ -1,14 +1,11 @@
 // Prices are compared with a source, taken, planned, applied and taken back in the browser: from a file, and from a host that
 // misbehaves first. With conflicts that stay the operator's own unless a person ticks them.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { Browser, Page } from "playwright";
-import { startTestApp } from "../support/app.ts";
+import type { Browser } from "playwright";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { violationsOf } from "../support/axe.ts";
-import { launchBrowser, openVisit } from "../support/browser.ts";
-import type { Visit } from "../support/browser.ts";
-import { CONTEXT_OF, handOf, LOCALE_OF } from "../support/hands.ts";
-import type { Hand, JourneyLanguage, Manner } from "../support/hands.ts";
+import { launchBrowser } from "../support/browser.ts";
+import { openPage, startSite, visitOf } from "../support/journeys.ts";
 import { startPriceHost } from "../support/price-source.ts";
 import type { PriceHost } from "../support/price-source.ts";
 
@@ -19,14 +16,11 @@ let root: TestUser;
 let admin: TestUser;
 
 beforeAll(async () => {
-  [app, host, browser] = await Promise.all([
-    startTestApp({ env: { UPSTREAM_NETWORKS: "127.0.0.0/8" } }),
+  [{ app, root, admin }, host, browser] = await Promise.all([
+    startSite({ env: { UPSTREAM_NETWORKS: "127.0.0.0/8" } }),
     startPriceHost(),
     launchBrowser(),
   ]);
-  await app.deps.db.orm.insert(app.deps.db.t.setups).values({ version: "test", initializedAt: 1 });
-  root = await app.createUser({ username: "owner", role: 100 });
-  admin = await app.createUser({ username: "helper", role: 10 });
   await app.createChannel({ name: "main", models: "known,mine,fresh" });
 });
 afterAll(async () => {
@@ -63,27 +57,6 @@ async function resetPrices(): Promise<void> {
 }
 
 const ratios = () => app.deps.options.get("ModelRatio");
-
-async function visitOf(
-  user: TestUser,
-  manner: Manner,
-  language: JourneyLanguage,
-): Promise<Visit & { hand: Hand }> {
-  const visit = await openVisit(browser, {
-    baseURL: app.url,
-    locale: LOCALE_OF[language],
-    reducedMotion: "reduce",
-    ...CONTEXT_OF[manner],
-  });
-  const [name = "", value = ""] = (user.headers.cookie ?? "").split("=");
-  await visit.context.addCookies([{ name, value, url: app.url }]);
-  return { ...visit, hand: await handOf(visit.page, manner) };
-}
-
-async function opened(page: Page, path: string): Promise<void> {
-  await page.goto(path);
-  await page.locator("[data-mounted]").waitFor();
-}
 
 const WORDS = {
   en: {
@@ -130,8 +103,8 @@ describe.each([
   test("from a host that misbehaves first: compared, a conflict ticked by hand, applied and undone", async () => {
     await resetPrices();
     const words = WORDS[language];
-    const { page, hand, problems, close } = await visitOf(root, manner, language);
-    await opened(page, "/prices?section=sync");
+    const { page, hand, problems, close } = await visitOf(browser, app, { user: root, manner, language });
+    await openPage(page, "/prices?section=sync");
     const source = page.getByLabel(words.source, { exact: true });
     await source.waitFor();
     await source.selectOption("detect");
@@ -172,7 +145,7 @@ describe.each([
     await page.getByText(words.applied).waitFor();
     expect(ratios()).toEqual({ known: 1.25, mine: 2, fresh: 3, wild: 3 });
 
-    await opened(page, "/prices?section=history&name=fresh");
+    await openPage(page, "/prices?section=history&name=fresh");
     await hand.press(page.locator("main li a[href*=revision]").first());
     await page.getByRole("dialog").getByText("List prices of November").waitFor();
     await hand.press(page.getByRole("button", { name: words.undoAll }));
@@ -186,8 +159,8 @@ describe.each([
 
 test("an administrator compares with a file; what was taken before is not offered as new", async () => {
   await resetPrices();
-  const { page, hand, problems, close } = await visitOf(admin, "mouse", "en");
-  await opened(page, "/prices?section=sync");
+  const { page, hand, problems, close } = await visitOf(browser, app, { user: admin, language: "en" });
+  await openPage(page, "/prices?section=sync");
   await page.getByLabel("Source", { exact: true }).selectOption("detect");
   expect(await page.getByRole("textbox", { name: "Address" }).count()).toBe(0);
   await page.locator("input[type=file]").setInputFiles({

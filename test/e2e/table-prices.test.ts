@@ -2,25 +2,19 @@
 // steps; the next call is sold at it, to the unit, and the log says by which rule. Both databases, both languages.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright";
-import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { violationsOf } from "../support/axe.ts";
-import { launchBrowser, openVisit } from "../support/browser.ts";
+import { launchBrowser } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { answer, startFakeUpstream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
+import { CHANNEL_WORDS, openPage, startSite, visitOf } from "../support/journeys.ts";
 import type { DatabaseKind } from "../support/postgres.ts";
 
 const MODEL = "gpt-5.4";
 const TEXTS = {
   en: {
-    newChannel: "New channel",
-    name: /^Name/,
-    baseUrl: "Base URL",
-    key: /^Key/,
-    models: /^Models/,
-    create: "Create",
-    setPrices: "Set prices",
+    ...CHANNEL_WORDS.en,
     use: "Use 1 table price",
     saved: "1 model has a price now",
     undo: "Undo",
@@ -28,13 +22,7 @@ const TEXTS = {
     rule: "Rule: input 272,001 is over 271,999, long-context prices for the whole call",
   },
   zh: {
-    newChannel: "新建渠道",
-    name: /^名称/,
-    baseUrl: "API 地址",
-    key: /^密钥/,
-    models: /^模型（/,
-    create: "新建",
-    setPrices: "设置价格",
+    ...CHANNEL_WORDS.zh,
     use: "使用价格表（1 个）",
     saved: "已为 1 个模型设置价格",
     undo: "撤销",
@@ -66,22 +54,14 @@ describe.each(WALKS)("on $database in $language at $width px", ({ database, lang
   let page: Page;
   let key = "";
   beforeAll(async () => {
-    app = await startTestApp({ database });
-    const { db, options } = app.deps;
-    await db.orm.insert(db.t.setups).values({ version: "test", initializedAt: 1 });
-    root = await app.createUser({ username: "owner", role: 100, quota: 10_000_000 });
+    ({ app, root } = await startSite({ database }));
+    const { options } = app.deps;
     ({ key } = await app.createToken(root.id, { name: "laptop" }));
     // An older console has saved the map without what it does not know.
     const { [MODEL]: _, ...rest } = options.get("ModelRatio") as Record<string, number>;
     await options.set("ModelRatio", JSON.stringify(rest));
-    visit = await openVisit(browser, {
-      baseURL: app.url,
-      viewport: { width, height: width === 360 ? 740 : 900 },
-      reducedMotion: "reduce",
-      locale: language === "en" ? "en-US" : "zh-CN",
-    });
-    const [name = "", value = ""] = (root.headers.cookie ?? "").split("=");
-    await visit.context.addCookies([{ name, value, url: app.url }]);
+    const viewport = { width, height: width === 360 ? 740 : 900 };
+    visit = await visitOf(browser, app, { user: root, language, more: { viewport } });
     ({ page } = visit);
   });
   afterAll(async () => {
@@ -89,10 +69,6 @@ describe.each(WALKS)("on $database in $language at $width px", ({ database, lang
     await app.close();
   });
 
-  const open = async (path: string) => {
-    await page.goto(path);
-    await page.locator("[data-mounted]").waitFor();
-  };
   const sold = async (input: number, output: number): Promise<number> => {
     const usage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
     upstream.always(answer("hello", { usage }));
@@ -112,7 +88,7 @@ describe.each(WALKS)("on $database in $language at $width px", ({ database, lang
   };
 
   test("the new channel's model is priced from the table with one click, and that can be taken back", async () => {
-    await open("/channel?new=1");
+    await openPage(page, "/channel?new=1");
     const drawer = page.getByRole("dialog", { name: texts.newChannel });
     await drawer.getByLabel(texts.name).fill("fake provider");
     await drawer.getByLabel(texts.baseUrl).fill(upstream.url);
@@ -134,7 +110,7 @@ describe.each(WALKS)("on $database in $language at $width px", ({ database, lang
   });
 
   test("so do the first steps, and the next calls are sold at that price, to the unit", async () => {
-    await open("/detail");
+    await openPage(page, "/detail");
     const step = page.getByRole("listitem").filter({ hasText: texts.prices }).first();
     await step.getByRole("button", { name: texts.use }).click();
     await page.locator('li[data-done="true"]').filter({ hasText: texts.prices }).waitFor();
@@ -146,7 +122,7 @@ describe.each(WALKS)("on $database in $language at $width px", ({ database, lang
 
   test("the log says which rule made the price, and why", async () => {
     const id = (await charges()).at(-1)?.id ?? 0;
-    await open(`/log?id=${id}`);
+    await openPage(page, `/log?id=${id}`);
     await page.getByRole("dialog").getByText(texts.rule).waitFor();
     expect(await violationsOf(page)).toEqual([]);
     expect(visit.problems).toEqual([]);

@@ -5,11 +5,11 @@ import { fireEvent, screen, within } from "@testing-library/react";
 import { useEffect, useState } from "react";
 import type { ComponentType } from "react";
 import AutoGroups from "../../islands/screens/price-desk/auto.tsx";
-import { createDesk } from "../../islands/screens/price-desk/desk.ts";
-import type { Desk } from "../../islands/screens/price-desk/desk.ts";
+import { createDesk } from "../../islands/ui/price-sheet/desk.ts";
+import type { Desk } from "../../islands/ui/price-sheet/desk.ts";
 import Groups from "../../islands/screens/price-desk/groups.tsx";
 import Overrides from "../../islands/screens/price-desk/overrides.tsx";
-import type { SectionProps } from "../../islands/screens/price-desk/section-props.ts";
+import type { SectionProps } from "../../islands/ui/price-sheet/section-props.ts";
 import SpecialGroups from "../../islands/screens/price-desk/special.tsx";
 import type { DeskPrices } from "../../src/shared/price-desk.ts";
 import { renderPart, settle } from "./render.tsx";
@@ -259,6 +259,22 @@ describe("overrides", () => {
     expect(changesOf(desk)).toHaveLength(1);
   });
 
+  test("of hundreds of groups those of an override are columns; another one is added", async () => {
+    const names = Array.from({ length: 300 }, (_, at) => `team-${at}`);
+    const { user, desk } = open(Overrides, {
+      GroupRatio: JSON.stringify(Object.fromEntries(names.map((name) => [name, 1]))),
+      GroupGroupRatio: '{"team-1":{"team-7":0.5}}',
+    });
+    const columns = () => within(grid()).getAllByRole("columnheader").length;
+    expect(columns()).toBe(2);
+    await user.selectOptions(screen.getByLabelText("Group that they call in"), "team-9");
+    await user.click(screen.getByRole("button", { name: "Add column" }));
+    expect(columns()).toBe(3);
+    await user.selectOptions(screen.getByLabelText("Group of users"), "team-2");
+    await user.click(screen.getByRole("button", { name: "Add row" }));
+    expect([within(grid()).getAllByRole("rowheader").length, changesOf(desk)]).toEqual([2, []]);
+  });
+
   test("names that nothing knows are marked", () => {
     open(Overrides, { GroupGroupRatio: '{"vpi":{"premuim":0.8}}' });
     expect(row("vpi").textContent).toContain("unknown");
@@ -322,6 +338,23 @@ describe("special groups", () => {
     expect(changesOf(desk)).toEqual([
       ["GroupSpecialUsableGroup", "premium", null, { "+:spare": "spare", "-:vip": "" }],
     ]);
+  });
+
+  test("hundreds of groups of users are lines that are found and opened", async () => {
+    const names = Array.from({ length: 300 }, (_, at) => `team-${at}`);
+    const { user, container } = open(SpecialGroups, {
+      GroupRatio: JSON.stringify(Object.fromEntries(names.map((name) => [name, 1]))),
+      GroupSpecialUsableGroup: JSON.stringify(
+        Object.fromEntries(names.map((name) => [name, { "+:team-5": "five" }])),
+      ),
+    });
+    expect(container.querySelectorAll("details").length).toBe(300);
+    expect(container.querySelectorAll("*").length).toBeLessThan(2500);
+    await user.type(screen.getByRole("searchbox", { name: "Find a group of users" }), "team-29");
+    expect([...container.querySelectorAll("summary")].map((each) => each.textContent)).toHaveLength(11);
+    await user.click(screen.getByText("Users of team-299"));
+    await settle();
+    expect(screen.getByRole("region", { name: "Users of team-299" }).textContent).toContain("team-5");
   });
 
   test("what has no effect or cannot be is told beside it", () => {

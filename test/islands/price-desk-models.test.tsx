@@ -3,9 +3,9 @@
 import { describe, expect, test } from "bun:test";
 import { act, fireEvent, screen, within } from "@testing-library/react";
 import PriceDesk from "../../islands/screens/price-desk.tsx";
-import Models from "../../islands/screens/price-desk/models.tsx";
-import { createDesk } from "../../islands/screens/price-desk/desk.ts";
-import type { Desk } from "../../islands/screens/price-desk/desk.ts";
+import Models from "../../islands/ui/price-sheet/models.tsx";
+import { createDesk } from "../../islands/ui/price-sheet/desk.ts";
+import type { Desk } from "../../islands/ui/price-sheet/desk.ts";
 import type { DeskPageData, DeskPrices } from "../../src/shared/price-desk.ts";
 import type { IslandOptions } from "./render.tsx";
 import { renderPart, renderScreen, settle } from "./render.tsx";
@@ -93,6 +93,34 @@ describe("what is shown", () => {
     expect(names()).toEqual(["gpt-4-gizmo-*", "gpt-4o", "new-a", "new-b"]);
     await user.click(view(/Changed/));
     expect(screen.getByText("Nothing is changed yet.").tagName).toBe("P");
+  });
+
+  test.each([
+    [true, "root"],
+    [false, "an administrator"],
+  ])("one click takes the table's prices (root: %p): at once, or as changes to draft", async (canApply) => {
+    desk = createDesk();
+    desk.open(PRICES);
+    let reloads = 0;
+    const reload = () => Promise.resolve(void (reloads += 1));
+    const item = { name: "new-a", row: { in: 3, out: 6 }, guards: [] };
+    const odd = { name: "new-b", row: { in: 3 }, guards: ["outlier"] };
+    const { user, requests } = renderPart(<Models desk={desk} canApply={canApply} reload={reload} />, {
+      url: "/prices?view=unpriced",
+      answers: {
+        "GET /api/price/missing": { success: true, data: { table: { date: "" }, items: [item, odd] } },
+        "POST /api/price/missing": {
+          success: true,
+          data: { revision: 4, set: ["new-a"], unknown: [], guarded: ["new-b"], kept: [] },
+        },
+      },
+    });
+    await user.click(await screen.findByRole("button", { name: "Use 1 table price" }));
+    await settle();
+    const sent = requests.filter(({ method }) => method === "POST").length;
+    expect([sent, reloads]).toEqual(canApply ? [1, 1] : [0, 0]);
+    expect(changes()).toEqual(canApply ? [] : ["ModelRatio new-a 1.5", "CompletionRatio new-a 2"]);
+    expect(desk.undoable.value).toBe(canApply ? undefined : "take 1 table price");
   });
 
   test("a model that gets its price stays in the view until the view is opened again", async () => {

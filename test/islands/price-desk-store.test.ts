@@ -1,8 +1,8 @@
 // The store of the price desk: what counts as a change, the way back step by step, and prices in dollars over maps of ratios.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createDesk } from "../../islands/screens/price-desk/desk.ts";
-import type { Desk } from "../../islands/screens/price-desk/desk.ts";
+import { createDesk } from "../../islands/ui/price-sheet/desk.ts";
+import type { Desk } from "../../islands/ui/price-sheet/desk.ts";
 import type { DeskPrices } from "../../src/shared/price-desk.ts";
 import { PRICE_MAPS } from "../../src/shared/row-maps.ts";
 

@@ -1,12 +1,12 @@
 // What cells and texts mean for prices: edits of one row in dollars and in ratios, batches, imports and exports.
 import { describe, expect, test } from "bun:test";
-import { createDesk } from "../../islands/screens/price-desk/desk.ts";
-import type { Desk } from "../../islands/screens/price-desk/desk.ts";
-import { batchEdits } from "../../islands/screens/price-desk/models/batch-edits.ts";
-import type { BatchMode } from "../../islands/screens/price-desk/models/batch-edits.ts";
-import { editedRow, ratioEdits, scaledRow } from "../../islands/screens/price-desk/models/cells.ts";
-import { modelsCsv, modelsJson } from "../../islands/screens/price-desk/models/export.ts";
-import { readImport } from "../../islands/screens/price-desk/models/import-text.ts";
+import { createDesk } from "../../islands/ui/price-sheet/desk.ts";
+import type { Desk } from "../../islands/ui/price-sheet/desk.ts";
+import { batchEdits } from "../../islands/ui/price-sheet/models/batch-edits.ts";
+import type { BatchMode } from "../../islands/ui/price-sheet/models/batch-edits.ts";
+import { editedRow, ratioEdits, scaledRow } from "../../islands/ui/price-sheet/models/cells.ts";
+import { modelsCsv, modelsJson } from "../../islands/ui/price-sheet/models/export.ts";
+import { readImport } from "../../islands/ui/price-sheet/models/import-text.ts";
 import type { PriceRow } from "../../src/shared/price-row.ts";
 
 const WHEN = [{ over: 200_000, set: { in: 4, out: 12 } }];

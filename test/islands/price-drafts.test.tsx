@@ -6,7 +6,7 @@ import DraftsSection from "../../islands/screens/price-desk/drafts.tsx";
 import HistorySection from "../../islands/screens/price-desk/history.tsx";
 import "../../islands/screens/price-desk/plan.tsx";
 import "../../islands/screens/price-desk/save-draft.tsx";
-import { createDesk } from "../../islands/screens/price-desk/desk.ts";
+import { createDesk } from "../../islands/ui/price-sheet/desk.ts";
 import {
   deskPrices,
   draftRow,

@@ -2,10 +2,10 @@
 import { createElement } from "react";
 import type { ComponentType } from "react";
 import PriceDesk from "../../islands/screens/price-desk.tsx";
-import { createDesk } from "../../islands/screens/price-desk/desk.ts";
-import type { Desk } from "../../islands/screens/price-desk/desk.ts";
+import { createDesk } from "../../islands/ui/price-sheet/desk.ts";
+import type { Desk } from "../../islands/ui/price-sheet/desk.ts";
 import DeskBar from "../../islands/screens/price-desk/bar.tsx";
-import type { SectionProps } from "../../islands/screens/price-desk/section-props.ts";
+import type { SectionProps } from "../../islands/ui/price-sheet/section-props.ts";
 import type { PriceDraft, PriceEffect, PricePlan, PriceRevision } from "../../islands/lib/wire.ts";
 import type { DeskPrices } from "../../src/shared/price-desk.ts";
 import { renderScreen } from "./render.tsx";

@@ -1,8 +1,8 @@
 // The price desk's comparison with a source: what is asked, what is ticked, and what of it becomes changes of the desk.
 import { describe, expect, test } from "bun:test";
 import { act, screen, within } from "@testing-library/react";
-import { createDesk } from "../../islands/screens/price-desk/desk.ts";
-import type { Desk } from "../../islands/screens/price-desk/desk.ts";
+import { createDesk } from "../../islands/ui/price-sheet/desk.ts";
+import type { Desk } from "../../islands/ui/price-sheet/desk.ts";
 import SyncSection from "../../islands/screens/price-desk/sync.tsx";
 import { hasText } from "../../islands/lib/i18n.ts";
 import type { DeskPrices } from "../../src/shared/price-desk.ts";

@@ -161,7 +161,7 @@ describe("making codes", () => {
     expect(drawer.textContent).toContain("$7.50 in all");
     await island.user.keyboard("{Control>}{Enter}{/Control}");
     await settle();
-    expect(writes(island)[0]?.body).toEqual({ name: "$2.50", quota: 1_250_000, count: 3 });
+    expect(writes(island)[0]?.body).toEqual({ name: "$2.50", quota: 1_250_000, count: 3, expired_time: 0 });
 
     const downloads = catchDownloads();
     await screen.findByText("3 codes created, worth $2.50 each");

@@ -8,8 +8,8 @@ import {
   isInOrder,
   problemsOf,
   rulesOf,
-} from "../../islands/screens/price-desk/rule-draft.ts";
-import RulesEditor from "../../islands/screens/price-desk/rules-editor.tsx";
+} from "../../islands/ui/price-sheet/rule-draft.ts";
+import RulesEditor from "../../islands/ui/price-sheet/rules-editor.tsx";
 import { shippedPrices } from "../../src/core/prices/shipped.ts";
 import { readPriceRules } from "../../src/shared/price-row.ts";
 import type { PriceRow, PriceRules } from "../../src/shared/price-row.ts";

@@ -13,7 +13,7 @@ import { differing } from "../../islands/screens/setting/review.tsx";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions, SentRequest } from "./render.tsx";
 
-const TABS: readonly SettingTab[] = ["operation", "ratelimit", "models", "system", "other"];
+const TABS: readonly SettingTab[] = ["operation", "ratelimit", "models", "payment", "system", "other"];
 
 // What the page fetches while it is idle is there.
 await Promise.all([

@@ -19,6 +19,16 @@ const ROWS = [
   { id: 1, created_at: NOW - 120, content: "a gift", quota: 0, other: "" },
 ];
 
+const CLOSED = {
+  open: false,
+  unit: "dollars",
+  min_topup: 0,
+  max_topup: 10_000,
+  amounts: [],
+  discounts: [],
+  methods: [],
+} as const;
+
 let opened: string[] = [];
 
 beforeEach(() => {
@@ -41,6 +51,9 @@ function open(options: IslandOptions & { reward?: number } = {}): Island {
       used: 250_000,
       requests: 1234,
       invitation: { code: "aB3x", count: 2, quota: reward, history: 2_000_000 },
+      offers: CLOSED,
+      orders: { rows: [], total: 0 },
+      order: null,
     },
     ...rest,
   });

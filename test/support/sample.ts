@@ -183,9 +183,57 @@ export async function startSample(
   );
   await seedLogs(app, words, [user, admin], nowSeconds);
   await seedTasks(app, words, [user, admin], nowSeconds);
+  await seedOrders(app, words, [user, admin], nowSeconds);
   await deps.routing.reload();
   await seedInbox(app, nowSeconds);
   return { app, user, admin, root };
+}
+
+/** Orders in every state; the first one, number 1, has a receipt and reports of its rail. */
+async function seedOrders(
+  { deps }: TestApp,
+  words: SampleWords,
+  owners: readonly TestUser[],
+  nowSeconds: number,
+): Promise<void> {
+  const { orm, t } = deps.db;
+  const states = ["credited", "review", "pending", "refunded", "expired", "failed"] as const;
+  await insertAll(
+    Array.from({ length: words.rows }, (_, index) => {
+      const status = states[index % states.length] ?? "pending";
+      const isPaid = status === "credited" || status === "refunded";
+      return {
+        tradeNo: index === 0 ? "1" : `USR${index}NO${String(index).padStart(20, "0")}`,
+        userId: owners[index % 3 === 1 ? 1 : 0]?.id ?? 0,
+        rail: index % 4 === 3 ? "stripe" : "epay",
+        method: index % 4 === 3 ? "stripe" : words.name("method", index),
+        quota: 500_000 * (index + 1),
+        moneyMinor: 730 * (index + 1),
+        currency: index % 4 === 3 ? "usd" : "CNY",
+        snapshot: JSON.stringify({ amount: index + 1, unit: "dollars", price: "7.3" }),
+        status,
+        providerRef: isPaid ? `ref-${index}` : null,
+        refundedMinor: status === "refunded" ? 730 * (index + 1) : 0,
+        debitedQuota: status === "refunded" ? 500_000 * (index + 1) : 0,
+        createdAt: nowSeconds - index * HOUR_SECONDS,
+        updatedAt: nowSeconds - index * HOUR_SECONDS,
+        expiresAt: nowSeconds + HOUR_SECONDS,
+        creditedAt: isPaid ? nowSeconds - index * HOUR_SECONDS + 60 : 0,
+        note: status === "review" ? (index % 2 === 0 ? words.sentence(index) : "money") : "",
+      };
+    }),
+    (rows) => orm.insert(t.orders).values(rows),
+  );
+  await orm.insert(t.paymentEvents).values(
+    ["repeated", "credited"].map((verdict, index) => ({
+      rail: "epay",
+      eventId: `event-${index}`,
+      tradeNo: "1",
+      at: nowSeconds + 60 - index,
+      verdict,
+      report: JSON.stringify({ trade_status: "TRADE_SUCCESS", name: words.sentence(index) }),
+    })),
+  );
 }
 
 async function seedInbox({ deps, services }: TestApp, nowSeconds: number): Promise<void> {

@@ -5,7 +5,7 @@ import { useId, useState } from "react";
 import { api, call, failureMessage } from "../../lib/api.ts";
 import { useT } from "../../lib/i18n.ts";
 import { toast } from "../../lib/toasts.ts";
-import type { SectionProps } from "./section-props.ts";
+import type { SectionProps } from "../../ui/price-sheet/section-props.ts";
 
 const KEY = "DefaultUseAutoGroup";
 

@@ -7,7 +7,7 @@ import { useT } from "../../lib/i18n.ts";
 import { announce } from "../../lib/toasts.ts";
 import { Empty } from "../../ui/feedback.tsx";
 import { AutoDefault } from "./auto-default.tsx";
-import type { Desk } from "./desk.ts";
+import type { Desk } from "../../ui/price-sheet/desk.ts";
 import {
   autoEdit,
   autoList,
@@ -20,7 +20,7 @@ import {
   userGroupsOf,
 } from "./group-book.ts";
 import { GroupPicker, GroupSection, joinNames, Was } from "./group-parts.tsx";
-import type { SectionProps } from "./section-props.ts";
+import type { SectionProps } from "../../ui/price-sheet/section-props.ts";
 
 /** More user groups than this are no preview any more. */
 const MOST_PREVIEWS = 8;

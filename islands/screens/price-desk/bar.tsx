@@ -7,9 +7,9 @@ import { useShortcut } from "../../lib/keys.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import { confirm } from "../../ui/confirm.tsx";
 import { countsText } from "../../ui/price-plan/change-words.ts";
-import type { Desk } from "./desk.ts";
+import type { Desk } from "../../ui/price-sheet/desk.ts";
 import { draftName } from "./open-draft.ts";
-import { UndoButtons } from "./undo-buttons.tsx";
+import { UndoButtons } from "../../ui/price-sheet/undo-buttons.tsx";
 import SaveDraft from "./save-draft.tsx";
 
 /** The browser asks before the page goes. */

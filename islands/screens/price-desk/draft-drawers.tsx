@@ -17,7 +17,7 @@ import { countsText } from "../../ui/price-plan/change-words.ts";
 import { draftName, openDraftOf } from "./open-draft.ts";
 import { DraftFields } from "./save-draft.tsx";
 import type { DraftValues } from "./save-draft.tsx";
-import type { SectionProps } from "./section-props.ts";
+import type { SectionProps } from "../../ui/price-sheet/section-props.ts";
 
 interface DraftDrawerProps extends SectionProps {
   draft: PriceDraft;

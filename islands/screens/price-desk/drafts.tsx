@@ -20,7 +20,7 @@ import { countsText } from "../../ui/price-plan/change-words.ts";
 import { useKeptFocus } from "./keep-focus.ts";
 import { RenameDraft, ScheduleDraft } from "./draft-drawers.tsx";
 import { draftName, mayReplace, openDraftOf } from "./open-draft.ts";
-import type { SectionProps } from "./section-props.ts";
+import type { SectionProps } from "../../ui/price-sheet/section-props.ts";
 
 const PAGE_SIZE = 20;
 

@@ -3,7 +3,7 @@
 import { AUTO_GROUP } from "../../../src/shared/auto-group.ts";
 import { choicesOf, effectiveRatio } from "../../../src/shared/group-rules.ts";
 import type { GroupMaps, SpecialGroups, UserChoices } from "../../../src/shared/group-rules.ts";
-import type { Desk } from "./desk.ts";
+import type { Desk } from "../../ui/price-sheet/desk.ts";
 
 export const RATIO = "GroupRatio";
 export const USABLE = "UserUsableGroups";

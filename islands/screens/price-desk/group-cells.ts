@@ -4,7 +4,7 @@ import { formatNumber } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { typedNumber } from "../../lib/typed-number.ts";
 import type { CellProblem, CellWrite, ParsedCell } from "../../ui/sheet-types.ts";
-import type { Desk } from "./desk.ts";
+import type { Desk } from "../../ui/price-sheet/desk.ts";
 import { descriptionOf, overrideEdits, RATIO, TOPUP, USABLE } from "./group-book.ts";
 
 /** Largest ratio that the gateway takes. */

@@ -7,7 +7,7 @@ import { useT } from "../../lib/i18n.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { announce } from "../../lib/toasts.ts";
 import { Drawer } from "../../ui/drawer.tsx";
-import type { Desk } from "./desk.ts";
+import type { Desk } from "../../ui/price-sheet/desk.ts";
 import { isUsed, ratioOf, removalEdits, usesOf } from "./group-book.ts";
 import type { GroupUses } from "./group-book.ts";
 import { joinNames } from "./group-parts.tsx";

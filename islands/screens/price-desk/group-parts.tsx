@@ -3,8 +3,8 @@ import { Plus } from "lucide-react";
 import { useId, useState } from "react";
 import type { ReactNode } from "react";
 import { language } from "../../lib/i18n.ts";
-import type { Desk } from "./desk.ts";
-import { UndoButtons } from "./undo-buttons.tsx";
+import type { Desk } from "../../ui/price-sheet/desk.ts";
+import { UndoButtons } from "../../ui/price-sheet/undo-buttons.tsx";
 
 const inEnglish = new Intl.ListFormat("en", { type: "conjunction" });
 

@@ -10,7 +10,7 @@ import { announce } from "../../lib/toasts.ts";
 import { setQuery, useQuery } from "../../lib/url-state.ts";
 import { Sheet } from "../../ui/sheet.tsx";
 import type { SheetColumn } from "../../ui/sheet-types.ts";
-import type { Desk } from "./desk.ts";
+import type { Desk } from "../../ui/price-sheet/desk.ts";
 import {
   descriptionOf,
   knownGroups,
@@ -27,8 +27,8 @@ import type { NameProblem } from "./group-book.ts";
 import { groupEdits, parseRatio, parseUsable } from "./group-cells.ts";
 import { GroupDrawer } from "./group-drawer.tsx";
 import { GroupSection, joinNames, Was } from "./group-parts.tsx";
-import type { SectionProps } from "./section-props.ts";
-import { stepsOf } from "./undo-buttons.tsx";
+import type { SectionProps } from "../../ui/price-sheet/section-props.ts";
+import { stepsOf } from "../../ui/price-sheet/undo-buttons.tsx";
 
 interface GroupRow {
   name: string;

@@ -14,7 +14,7 @@ import { Pagination } from "../../ui/pagination.tsx";
 import { authorText, firstNamesText, UndoMarks, wayText } from "./history-words.tsx";
 import { useKeptFocus } from "./keep-focus.ts";
 import { RevisionDrawer } from "./revision.tsx";
-import type { SectionProps } from "./section-props.ts";
+import type { SectionProps } from "../../ui/price-sheet/section-props.ts";
 
 const PAGE_SIZE = 20;
 

@@ -3,7 +3,7 @@ import { t } from "../../lib/i18n.ts";
 import type { PriceDraft } from "../../lib/wire.ts";
 import { confirm } from "../../ui/confirm.tsx";
 import { countsText } from "../../ui/price-plan/change-words.ts";
-import type { Desk, DeskChange, OpenDraft } from "./desk.ts";
+import type { Desk, DeskChange, OpenDraft } from "../../ui/price-sheet/desk.ts";
 
 export function openDraftOf({ id, version, title, note, announce, changes }: PriceDraft): OpenDraft {
   return { id, version, title, note, announce, changes: changes as readonly DeskChange[] };

@@ -9,7 +9,7 @@ import { announce } from "../../lib/toasts.ts";
 import { Empty } from "../../ui/feedback.tsx";
 import { Sheet } from "../../ui/sheet.tsx";
 import type { SheetColumn } from "../../ui/sheet-types.ts";
-import type { Desk } from "./desk.ts";
+import type { Desk } from "../../ui/price-sheet/desk.ts";
 import {
   isKnown,
   knownGroups,
@@ -22,8 +22,8 @@ import {
 } from "./group-book.ts";
 import { matrixEdits, parseRatio } from "./group-cells.ts";
 import { GroupPicker, GroupSection, Was } from "./group-parts.tsx";
-import type { SectionProps } from "./section-props.ts";
-import { stepsOf } from "./undo-buttons.tsx";
+import type { SectionProps } from "../../ui/price-sheet/section-props.ts";
+import { stepsOf } from "../../ui/price-sheet/undo-buttons.tsx";
 
 interface UserGroupRow {
   name: string;
@@ -93,10 +93,14 @@ function columnsOf(desk: Desk, t: Translate, groups: readonly string[]): SheetCo
   ];
 }
 
+/** With more groups than this only those of an override are columns: a matrix of hundreds by hundreds is read by nobody. */
+const MOST_COLUMNS = 24;
+
 export default function Overrides({ desk }: SectionProps) {
   useSignals();
   const t = useT();
   const [added, setAdded] = useState<readonly string[]>([]);
+  const [addedColumns, setAddedColumns] = useState<readonly string[]>([]);
   const stored = [...(desk.stored.value.get(OVERRIDES)?.keys() ?? [])];
   const users = [...new Set([...stored, ...desk.namesOf(OVERRIDES), ...added])];
   const rows = users.map((name) => ({
@@ -104,9 +108,11 @@ export default function Overrides({ desk }: SectionProps) {
     isKnown: isKnown(desk, name),
     ratios: overridesOf(desk, name),
   }));
-  const used = new Set(rows.flatMap(({ ratios }) => [...ratios.keys()]));
-  const priced = pricedGroups(desk);
-  const groups = [...priced, ...[...used].filter((group) => !priced.includes(group))];
+  const storedUsed = users.flatMap((name) => [...storedOverridesOf(desk, name).keys()]);
+  const used = new Set([...rows.flatMap(({ ratios }) => [...ratios.keys()]), ...storedUsed, ...addedColumns]);
+  const priced = new Set(pricedGroups(desk));
+  const all = [...priced, ...[...used].filter((group) => !priced.has(group))];
+  const groups = all.length > MOST_COLUMNS ? all.filter((group) => used.has(group)) : all;
   return (
     <GroupSection desk={desk} intro={t("desk.sheet.overrides.intro")}>
       <Sheet
@@ -124,7 +130,7 @@ export default function Overrides({ desk }: SectionProps) {
         onRedo={stepsOf(desk).redo}
         empty={<Empty title={t("desk.sheet.overrides.none")} text={t("desk.sheet.overrides.noneText")} />}
       />
-      <div className="mt-3">
+      <div className="mt-3 flex flex-wrap gap-x-6 gap-y-2">
         <GroupPicker
           label={t("desk.sheet.overrides.userGroup")}
           action={t("desk.sheet.overrides.add")}
@@ -134,7 +140,21 @@ export default function Overrides({ desk }: SectionProps) {
             announce("desk.sheet.overrides.added", { group: name });
           }}
         />
+        {rows.length === 0 ? null : (
+          <GroupPicker
+            label={t("desk.sheet.overrides.column")}
+            action={t("desk.sheet.overrides.addColumn")}
+            groups={all.filter((name) => !groups.includes(name))}
+            onPick={(name) => {
+              setAddedColumns([...addedColumns, name]);
+              announce("desk.sheet.overrides.addedColumn", { group: name });
+            }}
+          />
+        )}
       </div>
+      {groups.length === all.length || rows.length === 0 ? null : (
+        <p className="mt-2 text-dense text-muted">{t("desk.sheet.overrides.fewColumns")}</p>
+      )}
       <Meaning
         desk={desk}
         rows={rows}

@@ -8,7 +8,7 @@ import { useT } from "../../lib/i18n.ts";
 import { toast } from "../../lib/toasts.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import type { PriceEffect, PricePlan } from "../../lib/wire.ts";
-import type { Desk } from "./desk.ts";
+import type { Desk } from "../../ui/price-sheet/desk.ts";
 import SaveDraft from "./save-draft.tsx";
 import { undoRevision } from "../../ui/price-plan/undo-revision.ts";
 import { sentOf } from "./use-plan.ts";

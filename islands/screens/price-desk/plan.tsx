@@ -13,7 +13,7 @@ import { authorText, firstNamesText } from "./history-words.tsx";
 import { PlanDifference } from "../../ui/price-plan/plan-difference.tsx";
 import { PlanEffect } from "./plan-effect.tsx";
 import { PlanWarnings } from "../../ui/price-plan/plan-warnings.tsx";
-import type { SectionProps } from "./section-props.ts";
+import type { SectionProps } from "../../ui/price-sheet/section-props.ts";
 import { PLAN_DAYS, usePlan } from "./use-plan.ts";
 import type { PlanDays } from "./use-plan.ts";
 

@@ -10,7 +10,7 @@ import { setQuery } from "../../lib/url-state.ts";
 import { DrawerForm } from "../../ui/drawer.tsx";
 import { Notice } from "../../ui/feedback.tsx";
 import { SwitchField, TextAreaField, TextField } from "../../ui/form.tsx";
-import type { Desk } from "./desk.ts";
+import type { Desk } from "../../ui/price-sheet/desk.ts";
 import { draftName, openDraftOf } from "./open-draft.ts";
 import { sentOf } from "./use-plan.ts";
 

@@ -7,7 +7,7 @@ import { useT } from "../../lib/i18n.ts";
 import { groupText } from "../../lib/group-text.ts";
 import { announce } from "../../lib/toasts.ts";
 import { Empty } from "../../ui/feedback.tsx";
-import type { Desk } from "./desk.ts";
+import type { Desk } from "../../ui/price-sheet/desk.ts";
 import {
   isKnown,
   knownGroups,
@@ -20,7 +20,10 @@ import {
 } from "./group-book.ts";
 import type { SpecialEntry } from "./group-book.ts";
 import { CommitText, GroupPicker, GroupSection, joinNames, Was } from "./group-parts.tsx";
-import type { SectionProps } from "./section-props.ts";
+import type { SectionProps } from "../../ui/price-sheet/section-props.ts";
+
+/** Groups of users that stand open; of more each is a line that opens. */
+const MOST_OPEN = 12;
 
 export default function SpecialGroups({ desk }: SectionProps) {
   useSignals();
@@ -30,16 +33,39 @@ export default function SpecialGroups({ desk }: SectionProps) {
   const stored = [...(desk.stored.value.get(SPECIAL)?.keys() ?? [])];
   // Those that were emptied stay until the page is left: their undo is one look away.
   const shown = [...new Set([...stored, ...desk.namesOf(SPECIAL), ...added])];
-  const others = knownGroups(desk).filter((name) => !shown.includes(name));
+  const [search, setSearch] = useState("");
+  const listed = new Set(shown);
+  const others = knownGroups(desk).filter((name) => !listed.has(name));
+  const isMany = shown.length > MOST_OPEN;
+  const found = isMany ? shown.filter((name) => name.includes(search.trim())) : shown;
   return (
     <GroupSection desk={desk} intro={t("desk.sheet.special.intro")}>
       <div ref={section} className="max-w-3xl">
         {shown.length === 0 ? (
           <Empty title={t("desk.sheet.special.none")} text={t("desk.sheet.special.noneText")} />
         ) : null}
-        {shown.map((userGroup) => (
-          <UserGroup key={userGroup} desk={desk} userGroup={userGroup} />
-        ))}
+        {isMany ? (
+          <input
+            type="search"
+            className="input input-sm mb-3 w-64"
+            aria-label={t("desk.sheet.special.find")}
+            placeholder={t("desk.sheet.special.find")}
+            value={search}
+            onChange={(event) => setSearch(event.target.value)}
+          />
+        ) : null}
+        {found.map((userGroup) =>
+          isMany ? (
+            <FoldedGroup
+              key={userGroup}
+              desk={desk}
+              userGroup={userGroup}
+              isNew={added.includes(userGroup)}
+            />
+          ) : (
+            <UserGroup key={userGroup} desk={desk} userGroup={userGroup} />
+          ),
+        )}
         <div className="mt-4">
           <GroupPicker
             label={t("desk.sheet.special.userGroup")}
@@ -47,6 +73,7 @@ export default function SpecialGroups({ desk }: SectionProps) {
             groups={others}
             onPick={(name) => {
               setAdded([...added, name]);
+              setSearch("");
               setTimeout(() =>
                 section.current?.querySelector<HTMLElement>("section:last-of-type select")?.focus(),
               );
@@ -55,6 +82,27 @@ export default function SpecialGroups({ desk }: SectionProps) {
         </div>
       </div>
     </GroupSection>
+  );
+}
+
+/** One of many: its entries are drawn once somebody opens it. */
+function FoldedGroup({ desk, userGroup, isNew }: { desk: Desk; userGroup: string; isNew: boolean }) {
+  useSignals();
+  const t = useT();
+  const [isOpen, setOpen] = useState(isNew);
+  const count = specialOf(desk, userGroup).length;
+  return (
+    <details
+      className="border-t border-base-300"
+      open={isOpen}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
+      <summary className="cursor-pointer py-2 text-dense wrap-anywhere">
+        <span className="font-semibold">{t("desk.sheet.special.usersOf", { group: userGroup })}</span>{" "}
+        <span className="text-muted">{t("desk.models.rules", { count })}</span>
+      </summary>
+      {isOpen ? <UserGroup desk={desk} userGroup={userGroup} isHeaded /> : null}
+    </details>
   );
 }
 
@@ -106,7 +154,14 @@ function useEntries(desk: Desk, userGroup: string) {
   };
 }
 
-function UserGroup({ desk, userGroup }: { desk: Desk; userGroup: string }) {
+interface UserGroupProps {
+  desk: Desk;
+  userGroup: string;
+  /** Its name stands above it already. */
+  isHeaded?: boolean;
+}
+
+function UserGroup({ desk, userGroup, isHeaded = false }: UserGroupProps) {
   useSignals();
   const t = useT();
   const edit = useEntries(desk, userGroup);
@@ -118,8 +173,8 @@ function UserGroup({ desk, userGroup }: { desk: Desk; userGroup: string }) {
   const free = knownGroups(desk).filter((group) => group !== userGroup && !listed.has(group));
   const heading = t("desk.sheet.special.usersOf", { group: userGroup });
   return (
-    <section aria-label={heading} className="border-t border-base-300 py-4">
-      <h2 className="text-sm font-semibold wrap-anywhere">{heading}</h2>
+    <section aria-label={heading} className={isHeaded ? "pb-4" : "border-t border-base-300 py-4"}>
+      {isHeaded ? null : <h2 className="text-sm font-semibold wrap-anywhere">{heading}</h2>}
       {isKnown(desk, userGroup) ? null : (
         <p className="text-xs text-muted">{t("desk.sheet.unknown", { group: userGroup })}</p>
       )}

@@ -5,7 +5,7 @@ import type { KeyboardEvent } from "react";
 import { useT } from "../../lib/i18n.ts";
 import { formatNumber } from "../../lib/format.ts";
 import { Pagination } from "../../ui/pagination.tsx";
-import type { Desk } from "./desk.ts";
+import type { Desk } from "../../ui/price-sheet/desk.ts";
 import { SyncRow } from "./sync-row.tsx";
 import { isTakeable, SYNC_FILTERS } from "./sync-rows.ts";
 import type { SyncState } from "./sync-state.ts";

@@ -12,7 +12,7 @@ import { t } from "../../lib/i18n.ts";
 import { announce } from "../../lib/toasts.ts";
 import type { KeptPriceSource, PriceComparison } from "../../lib/wire.ts";
 import { isSameEntry } from "../../lib/price-entries.ts";
-import type { Desk, Edit } from "./desk.ts";
+import type { Desk, Edit } from "../../ui/price-sheet/desk.ts";
 import { filterCounts, isBulk, isTakeable, passes } from "./sync-rows.ts";
 import type { SyncFilter, SyncLine } from "./sync-rows.ts";
 

@@ -8,7 +8,7 @@ import { useT } from "../../lib/i18n.ts";
 import { setQuery } from "../../lib/url-state.ts";
 import type { PriceComparison } from "../../lib/wire.ts";
 import { Empty, Notice } from "../../ui/feedback.tsx";
-import type { SectionProps } from "./section-props.ts";
+import type { SectionProps } from "../../ui/price-sheet/section-props.ts";
 import { KeepForm } from "./sync-kept.tsx";
 import { SyncSheet } from "./sync-sheet.tsx";
 import { SyncSourceForm } from "./sync-source.tsx";

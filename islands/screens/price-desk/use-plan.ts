@@ -6,7 +6,7 @@ import { MAX_PLAN_BYTES, MAX_PLAN_CHANGES } from "../../../src/shared/price-desk
 import { api, ApiFailure, call, failureMessage, isAbort } from "../../lib/api.ts";
 import { t } from "../../lib/i18n.ts";
 import type { PriceEffect, PricePlan, PriceRevision } from "../../lib/wire.ts";
-import type { Desk, DeskChange } from "./desk.ts";
+import type { Desk, DeskChange } from "../../ui/price-sheet/desk.ts";
 
 export const PLAN_DAYS = [1, 7, 30] as const;
 export type PlanDays = (typeof PLAN_DAYS)[number];

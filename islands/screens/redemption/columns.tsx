@@ -1,15 +1,17 @@
 // Columns of the redemption code table, and the cells of its export.
 // Refuses to print codes: they are masked, and copied from here.
+import { nowMs } from "../../lib/boot.ts";
 import type { CsvCell } from "../../lib/csv.ts";
 import { formatDateTime, maskSecret } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { patchUrl } from "../../lib/url-state.ts";
 import type { CodeRow } from "../../lib/wire.ts";
 import { Money, StatusDot, When } from "../../ui/badges.tsx";
+import type { StatusTone } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { dollarsText } from "../../ui/money-field.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-import { STATUS } from "./row.ts";
+import { isExpired, STATUS } from "./row.ts";
 
 export function codeColumns(t: Translate): Column<CodeRow>[] {
   return [
@@ -29,7 +31,9 @@ export function codeColumns(t: Translate): Column<CodeRow>[] {
       title: t("redemption.statusTitle"),
       card: "badge",
       cell: (row) => {
-        const [tone, key] = STATUS[row.status] ?? ["off", "common.unknown"];
+        const [tone, key]: readonly [StatusTone, string] = isExpired(row, nowMs.value / 1000)
+          ? ["attention", "redemption.expired"]
+          : (STATUS[row.status] ?? ["off", "common.unknown"]);
         return <StatusDot tone={tone}>{t(key)}</StatusDot>;
       },
     },
@@ -39,6 +43,12 @@ export function codeColumns(t: Translate): Column<CodeRow>[] {
       align: "end",
       card: "fact",
       cell: (row) => <Money quota={row.quota} />,
+    },
+    {
+      id: "expires",
+      title: t("redemption.expires"),
+      from: 760,
+      cell: (row) => <When at={row.expired_time} never={t("common.never")} isAbsolute />,
     },
     {
       id: "created",
@@ -83,6 +93,7 @@ export function csvColumns(t: Translate): { heads: string[]; cells: (row: CodeRo
       t("redemption.createdAt"),
       t("redemption.usedBy"),
       t("redemption.usedAt"),
+      t("redemption.csvExpires"),
     ],
     cells: (row) => [
       row.key,
@@ -93,6 +104,7 @@ export function csvColumns(t: Translate): { heads: string[]; cells: (row: CodeRo
       formatDateTime(row.created_time * 1000),
       row.used_username,
       row.redeemed_time > 0 ? formatDateTime(row.redeemed_time * 1000) : "",
+      row.expired_time > 0 ? formatDateTime(row.expired_time * 1000) : "",
     ],
   };
 }

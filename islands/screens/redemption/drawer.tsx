@@ -1,6 +1,8 @@
 // The drawer that makes a batch of redemption codes, changes an unused one, or shows what became of the others.
 // Refuses values of nothing, more than a hundred codes at once, and changes of used and disabled codes.
+import { useState } from "react";
 import { api, call } from "../../lib/api.ts";
+import { localText, secondsOf } from "../../lib/date-field.ts";
 import { status } from "../../lib/boot.ts";
 import { useForm } from "../../lib/form.ts";
 import { formatQuota, maskSecret } from "../../lib/format.ts";
@@ -10,7 +12,7 @@ import { Money, StatusDot, When } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Drawer, DrawerForm } from "../../ui/drawer.tsx";
 import { charactersIn, MAX_CODE_NAME } from "../../../src/shared/name-limits.ts";
-import { NumberField, TextField } from "../../ui/form.tsx";
+import { Field, NumberField, TextField } from "../../ui/form.tsx";
 import { MoneyField } from "../../ui/money-field.tsx";
 import { MAX_CODES, NEW_CODE, quotaPresets, STATUS, UNUSED, USED } from "./row.ts";
 import type { CodeBatch, CodeValues } from "./row.ts";
@@ -29,32 +31,51 @@ export default function CodeDrawer(props: CodeDrawerProps) {
   return row && row.status !== UNUSED ? <CodeFacts row={row} onClose={onClose} /> : <CodeForm {...props} />;
 }
 
+/** A date that has passed already; the one that an old code has may stay. */
+function isPast(expires: string, row: CodeRow | undefined): boolean {
+  const isKept = row !== undefined && expires === localText(row.expired_time);
+  const end = secondsOf(expires) ?? 0;
+  return !isKept && end > 0 && end * 1000 <= Date.now();
+}
+
 function CodeForm({ row, onClose, onSaved }: CodeDrawerProps) {
   const t = useT();
+  const [isBadDate, setBadDate] = useState(false);
   const form = useForm<CodeValues>({
-    initial: row ? { name: row.name, quota: row.quota, count: 1 } : NEW_CODE,
+    initial: row
+      ? { name: row.name, quota: row.quota, count: 1, expires: localText(row.expired_time) }
+      : NEW_CODE,
     ...(row ? {} : { draftKey: "redemption" }),
-    validate: ({ name, quota, count }) => ({
+    validate: ({ name, quota, count, expires }) => ({
       ...(charactersIn(name.trim()) > MAX_CODE_NAME ? { name: t("redemption.badName") } : {}),
       ...(quota === undefined || !(quota > 0) ? { quota: t("redemption.badQuota") } : {}),
       ...(row === undefined &&
       (count === undefined || !Number.isInteger(count) || count < 1 || count > MAX_CODES)
         ? { count: t("redemption.badCount") }
         : {}),
+      ...(isBadDate || isPast(expires, row) ? { expires: t("redemption.badDate") } : {}),
     }),
   });
   const quota = form.values.quota || 0;
   const count = form.values.count ?? 1;
 
-  const save = async (values: CodeValues) => {
+  const expiredTime = Math.max(0, secondsOf(form.values.expires) ?? 0);
+  const save = async (values: CodeValues, changed: Partial<CodeValues>) => {
     // An empty name becomes the value, as the specification says.
     const name = values.name.trim() || formatQuota(quota);
     if (row) {
-      await call(api.redemption.put({ id: row.id, name, quota }));
+      await call(
+        api.redemption.put({
+          id: row.id,
+          name,
+          quota,
+          ...(changed.expires === undefined ? {} : { expired_time: expiredTime }),
+        }),
+      );
       onSaved(undefined);
       return;
     }
-    const keys = await call(api.redemption.post({ name, quota, count }));
+    const keys = await call(api.redemption.post({ name, quota, count, expired_time: expiredTime }));
     onSaved({ keys: keys as string[], name, quota });
   };
 
@@ -69,11 +90,15 @@ function CodeForm({ row, onClose, onSaved }: CodeDrawerProps) {
       onSave={save}
       curl={({ name }) =>
         row
-          ? { method: "PUT", path: "/api/redemption/", body: { id: row.id, name, quota } }
+          ? {
+              method: "PUT",
+              path: "/api/redemption/",
+              body: { id: row.id, name, quota, expired_time: expiredTime },
+            }
           : {
               method: "POST",
               path: "/api/redemption/",
-              body: { name: name || formatQuota(quota), quota, count },
+              body: { name: name || formatQuota(quota), quota, count, expired_time: expiredTime },
             }
       }
     >
@@ -93,6 +118,22 @@ function CodeForm({ row, onClose, onSaved }: CodeDrawerProps) {
         presets={quotaPresets(status.peek().quota_per_unit)}
         presetsLabel={t("redemption.presets")}
       />
+      <Field form={form} name="expires" label={t("redemption.expires")} hint={t("redemption.expiresHint")}>
+        {(control) => (
+          <input
+            {...control}
+            type="datetime-local"
+            className="input"
+            value={form.values.expires}
+            onChange={(event) => {
+              setBadDate(event.target.validity.badInput);
+              form.set("expires", event.target.value);
+            }}
+            // A date that was typed in part reads as empty, which would mean "for ever".
+            onInput={(event) => setBadDate(event.currentTarget.validity.badInput)}
+          />
+        )}
+      </Field>
       {row ? null : (
         <NumberField
           form={form}
@@ -127,6 +168,7 @@ function CodeFacts({ row, onClose }: { row: CodeRow; onClose: () => void }) {
     ],
     [t("redemption.value"), <Money quota={row.quota} />],
     [t("redemption.createdAt"), <When at={row.created_time} isAbsolute />],
+    [t("redemption.expires"), <When at={row.expired_time} never={t("common.never")} isAbsolute />],
   ];
   if (row.status === USED)
     facts.push(

@@ -10,6 +10,8 @@ export interface CodeValues extends Record<string, unknown> {
   name: string;
   quota: number | undefined;
   count: number | undefined;
+  /** As the field has it, by the visitor's clock; "": for ever. */
+  expires: string;
 }
 
 export const UNUSED = 1;
@@ -22,7 +24,7 @@ export const STATUS: Record<number, readonly [StatusTone, string]> = {
 };
 
 /** The specification's defaults. */
-export const NEW_CODE: CodeValues = { name: "", quota: 100_000, count: 1 };
+export const NEW_CODE: CodeValues = { name: "", quota: 100_000, count: 1, expires: "" };
 const PRESET_DOLLARS = [1, 10, 50, 100, 500, 1000] as const;
 export const MAX_CODES = 100;
 
@@ -40,6 +42,10 @@ export interface CodeBatch {
   /** Whole units each is worth. */
   quota: number;
 }
+
+/** Whether nobody can redeem it any more, though nobody has. */
+export const isExpired = ({ status, expired_time: end }: CodeRow, nowSeconds: number): boolean =>
+  status === UNUSED && end > 0 && end <= nowSeconds;
 
 /** Characters that no file system minds. */
 export function fileName(name: string): string {

@@ -160,11 +160,15 @@ async function flipSwitch(store: Store, key: string, isOn: boolean, isUndo = fal
   await refreshFrame().catch(() => undefined);
 }
 
+/** As typed where its tab is open, else as saved. */
+const serverAddress = ({ rows, value }: Store): string | undefined =>
+  rows.peek().has("ServerAddress") ? value("ServerAddress") : status.peek().server_address;
+
 /** False: it was refused, and stays typed. */
 async function saveOne(store: Store, key: string): Promise<boolean> {
   const row = store.rows.peek().get(key);
   const text = store.value(key);
-  const problem = row && problemOf(row, text, store.value("ServerAddress"));
+  const problem = row && problemOf(row, text, serverAddress(store));
   if (problem !== undefined) {
     store.fail(key, problem);
     return false;
@@ -184,7 +188,9 @@ async function saveOne(store: Store, key: string): Promise<boolean> {
 
 /** The maps of prices: theirs is the way of the price desk, whichever screen they are typed in. */
 const isPriceMap = (row: OptionRow | undefined): row is OptionRow =>
-  row !== undefined && (row.group === "prices" || row.key === "GroupRatio") && row.kind === "number_map";
+  row !== undefined &&
+  (row.key === "PriceRules" ||
+    ((row.group === "prices" || row.key === "GroupRatio") && row.kind === "number_map"));
 
 const changesOf = ({ rows, value }: Store, key: string) =>
   entryChanges(key, rows.peek().get(key)?.value ?? "", value(key));

@@ -4,6 +4,7 @@ import { shortText } from "../../../src/shared/short-text.ts";
 import { api, call } from "../../lib/api.ts";
 import { status } from "../../lib/boot.ts";
 import { useCompleteChoices } from "../../lib/complete-choices.ts";
+import { localText } from "../../lib/date-field.ts";
 import type { Form } from "../../lib/form.ts";
 import { formatDollars, formatMoney, siteDisplay } from "../../lib/format.ts";
 import { groupText } from "../../lib/group-text.ts";
@@ -11,7 +12,7 @@ import { useT } from "../../lib/i18n.ts";
 import type { GroupMap } from "../../lib/wire.ts";
 import { Field, NO_HINT, NumberField, SelectField, SwitchField } from "../../ui/form.tsx";
 import { AutoPart } from "./auto-part.tsx";
-import { COUNT_PRESETS, localText, QUOTA_PRESETS } from "./row.ts";
+import { COUNT_PRESETS, QUOTA_PRESETS } from "./row.ts";
 import type { TokenPageData, TokenValues } from "./row.ts";
 
 const HOUR = 3600;

@@ -3,6 +3,7 @@
 import { useState } from "react";
 import { AUTO_GROUP } from "../../../src/shared/auto-group.ts";
 import { status } from "../../lib/boot.ts";
+import { secondsOf } from "../../lib/date-field.ts";
 import { useForm } from "../../lib/form.ts";
 import type { Errors } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
@@ -13,7 +14,7 @@ import { TextField } from "../../ui/form.tsx";
 import { CountPart, ExpiryPart, GroupPart, QuotaPart } from "./drawer-parts.tsx";
 import { LimitsPart } from "./limits-part.tsx";
 import { charactersIn } from "../../../src/shared/name-limits.ts";
-import { bodyOf, nameLimit, NEW_TOKEN, secondsOf, valuesOf, wrongIpLine } from "./row.ts";
+import { bodyOf, nameLimit, NEW_TOKEN, valuesOf, wrongIpLine } from "./row.ts";
 import type { TokenPageData, TokenValues } from "./row.ts";
 import { create, update } from "./save.ts";
 

@@ -1,4 +1,5 @@
 // What the API key screen knows of a key, and the drawer's values made from it and back.
+import { localText, secondsOf } from "../../lib/date-field.ts";
 import { AUTO_GROUP } from "../../../src/shared/auto-group.ts";
 import { MAX_TOKEN_NAME } from "../../../src/shared/name-limits.ts";
 import type { PricesToCome } from "../../../src/shared/prices-to-come.ts";
@@ -53,21 +54,6 @@ export const NEW_TOKEN: TokenValues = {
   maxQuota: undefined,
   count: 1,
 };
-
-/** Unix seconds as the text of a `datetime-local` input in the browser's zone. */
-export function localText(seconds: number): string {
-  if (seconds <= 0) return "";
-  const date = new Date(seconds * 1000);
-  const two = (n: number) => String(n).padStart(2, "0");
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}T${two(date.getHours())}:${two(date.getMinutes())}`;
-}
-
-/** The other way; -1 for never, undefined for a text that is no date. */
-export function secondsOf(text: string): number | undefined {
-  if (text === "") return -1;
-  const ms = Date.parse(text);
-  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1000);
-}
 
 export function valuesOf(row: TokenRow): TokenValues {
   return {

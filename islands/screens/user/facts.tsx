@@ -63,6 +63,15 @@ export function UserFacts({ row, isReadOnly = false }: { row: UserRow; isReadOnl
               </Fact>
             </>
           ) : null}
+          <Fact label={t("user.statements")}>
+            <a className="link" href={patchUrl("/topup/statement", { user_id: row.id })}>
+              {t("user.statement")}
+            </a>
+            {" · "}
+            <a className="link" href={patchUrl("/order", { user_id: row.id })}>
+              {t("shell.nav.orders")}
+            </a>
+          </Fact>
           <Fact label={t("user.role")}>{t(rankKey(row.role))}</Fact>
           <Fact label={t("user.used")}>
             <Money quota={row.used_quota} />

@@ -71,12 +71,13 @@ function noticeOf({ item, isBack }: Letter, language: Language, serverAddress: s
 function withLink(notice: Notice, href: string, about: { label: string; serverAddress: string }): Notice {
   if (about.serverAddress === "") return notice;
   const link = about.serverAddress.replace(/\/+$/, "") + href;
-  const lines = Bun.escapeHTML(notice.content).replaceAll("\n", "<br/>");
-  const address = Bun.escapeHTML(link);
   return {
     ...notice,
     content: `${notice.content}\n${about.label}${link}`,
-    html: `${lines}<br/>${Bun.escapeHTML(about.label)}<a href="${address}">${address}</a>`,
+    letter: {
+      lines: notice.content.split("\n"),
+      links: [{ label: about.label.replace(/[:：]\s*$/, ""), url: link }],
+    },
   };
 }
 

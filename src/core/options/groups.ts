@@ -1,7 +1,7 @@
 // The settings screens as rows: the tabs of /setting, and the groups of options that each tab shows, in their order.
 
 /** What stands in `/setting?tab=`. */
-export const OPTION_TABS = ["operation", "ratelimit", "models", "system", "other"] as const;
+export const OPTION_TABS = ["operation", "ratelimit", "models", "payment", "system", "other"] as const;
 type OptionTab = (typeof OPTION_TABS)[number];
 
 /**
@@ -29,7 +29,7 @@ const TAB_OF_GROUP = {
   claude: "models",
   server: "system",
   worker: "system",
-  payment: "system",
+  payment: "payment",
   sign_in: "system",
   email_domains: "system",
   smtp: "system",

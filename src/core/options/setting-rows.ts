@@ -48,7 +48,7 @@ const CONTROLS = new Map<OptionDefinition["kind"], OptionControl>([
   [priceSources, "json_list"],
   [payMethods, "json_list"],
   [amountList, "json_list"],
-  [discountMap, "json_map"],
+  [discountMap, "number_map"],
 ]);
 
 /** Texts of several lines, which people write and nobody parses. */

@@ -3,6 +3,7 @@
 import { LANGUAGES } from "../../shared/enums.ts";
 import type { Language } from "../../shared/enums.ts";
 import type { Letter } from "../../net/mail.ts";
+import type { Notice } from "../../net/notify.ts";
 import type { Deps } from "../deps.ts";
 
 /** What a letter says; how it looks is decided here. */
@@ -88,4 +89,15 @@ export function letterOf(
   const site = deps.options.get("SystemName").replaceAll(/\p{C}/gu, " ");
   const form = { site, logo: logoOf(deps), language };
   return { to, subject: words.subject, text: plainOf(site, words), html: htmlOf(form, words) };
+}
+
+/** A notice as a letter: in the form of all others. */
+export function noticeLetter(
+  deps: Pick<Deps, "options">,
+  to: string,
+  language: Language,
+  { title, content, letter }: Notice,
+): Letter {
+  const said = letter ?? { lines: content.split("\n").filter((line) => line.trim() !== ""), links: [] };
+  return letterOf(deps, to, language, { subject: title, ...said });
 }

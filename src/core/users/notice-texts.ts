@@ -1,5 +1,4 @@
-// The words of notices that leave the house by mail or webhook, in the receiver's language.
-// Refuses markup from outside: what is put into HTML is escaped.
+// The words of notices that leave the house by mail or webhook, in the receiver's language; letter-form.ts says how they look.
 import type { Language } from "../../shared/enums.ts";
 import type { Notice } from "../../net/notify.ts";
 import { channelDisabled, channelDisabledFor, channelEnabled, CHANNELS_TESTED } from "../logs/sentences.ts";
@@ -49,16 +48,12 @@ export function lowQuotaNotice(language: Language, quota: string, serverAddress:
   const sentence = isChinese
     ? `${title}，当前剩余额度为 ${quota}，为了不影响您的使用，请及时充值。`
     : `${title}: ${quota} is left. Top up in time to keep your calls working.`;
-  const label = isChinese ? "充值链接：" : "Top up: ";
-  const address = Bun.escapeHTML(link);
+  const label = isChinese ? "充值链接" : "Top up";
   return {
     type: "quota_exceed",
     title,
-    content: link === "" ? sentence : `${sentence}\n${label}${link}`,
-    html:
-      link === ""
-        ? Bun.escapeHTML(sentence)
-        : `${Bun.escapeHTML(sentence)}<br/>${label}<a href="${address}">${address}</a>`,
+    content: link === "" ? sentence : `${sentence}\n${label}${isChinese ? "：" : ": "}${link}`,
+    letter: { lines: [sentence], links: link === "" ? [] : [{ label, url: link }] },
     values: [title, quota, link, link],
   };
 }

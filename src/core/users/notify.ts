@@ -7,8 +7,9 @@ import type { Deps, Inbox, UserAccount, UserSetting } from "../deps.ts";
 import { mailServer } from "./mail-server.ts";
 import { sendMail } from "../../net/mail.ts";
 import type { MailServer } from "../../net/mail.ts";
-import { callWebhook, noticeLetter } from "../../net/notify.ts";
+import { callWebhook } from "../../net/notify.ts";
 import type { Notice } from "../../net/notify.ts";
+import { noticeLetter } from "./letter-form.ts";
 import type { OperatorNotice } from "./notice-texts.ts";
 import { outboundOf } from "./outbound.ts";
 import { postNow } from "./outbox.ts";
@@ -85,7 +86,7 @@ export async function deliver(
   if (setting.notify_type === "webhook") return toWebhook(deps, user, setting, notice);
   const { server, to } = mailWay(deps, user, setting);
   try {
-    await sendMail(server, noticeLetter(to, notice));
+    await sendMail(server, noticeLetter(deps, to, languageFor(deps, setting), notice));
   } catch (error) {
     // The one address that a user typed may be wrong; root's own letters must arrive.
     if (user.role >= Role.root || !isOfAddress(error)) deps.inbox.raise({ kind: "mail" });
@@ -103,8 +104,12 @@ export async function deliverKept(
 ): Promise<void> {
   if (setting.notify_type === "webhook") return toWebhook(deps, user, setting, notice);
   const { to } = mailWay(deps, user, setting);
-  await postNow(deps, { userId: user.id, kind: notice.type, letter: noticeLetter(to, notice) });
+  const letter = noticeLetter(deps, to, languageFor(deps, setting), notice);
+  await postNow(deps, { userId: user.id, kind: notice.type, letter });
 }
+
+const languageFor = ({ options }: Pick<Deps, "options">, setting: UserSetting) =>
+  setting.language ?? options.get("site.language");
 
 /** Where a letter goes, and by whom. */
 function mailWay(

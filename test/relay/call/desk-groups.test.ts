@@ -1,7 +1,7 @@
 // What the sheets of groups collect at the price desk is what users get once it is applied, on both databases: the groups
 // that they may choose, with their ratios, and what a call costs them.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createDesk } from "../../../islands/screens/price-desk/desk.ts";
+import { createDesk } from "../../../islands/ui/price-sheet/desk.ts";
 import {
   autoEdit,
   overrideEdits,

@@ -10,8 +10,9 @@ import { GeminiSafety } from "./gemini-safety.tsx";
 import { GROUP_KEYS, GroupsPanel } from "./groups.tsx";
 import { ClaudeMaxTokens, GeminiVersions } from "./model-maps.tsx";
 import { NameList } from "./name-list.tsx";
+import { AmountList, PayMethodList } from "./pay-lists.tsx";
 import type { OptionPanelProps } from "./panel-props.ts";
-import { PRICE_KEYS } from "./price-tables.ts";
+import { PRICE_MAPS } from "../../../../src/shared/row-maps.ts";
 import { RATE_LIMIT_KEYS, RateLimitPanel } from "./rate-limit.tsx";
 import { ShareEditor } from "./share.tsx";
 import { VERSION_KEYS, VersionPanel } from "./version.tsx";
@@ -28,6 +29,8 @@ const EDITORS: Readonly<Record<string, ComponentType<OptionEditorProps>>> = {
   "gemini.supported_imagine_models": NameList,
   "gemini.thinking_adapter_budget_tokens_percentage": ShareEditor,
   "gemini.version_settings": GeminiVersions,
+  PayMethods: PayMethodList,
+  "payment_setting.amount_options": AmountList,
   Notice: ContentEditor,
   HomePageContent: ContentEditor,
   About: ContentEditor,
@@ -42,13 +45,14 @@ interface Panel {
 }
 
 const PANELS: Readonly<Record<string, Panel>> = {
-  prices: { component: PricesPanel, keys: PRICE_KEYS },
+  prices: { component: PricesPanel, keys: PRICE_MAPS },
   groups: { component: GroupsPanel, keys: GROUP_KEYS },
   rate_limit: { component: RateLimitPanel, keys: RATE_LIMIT_KEYS },
   version: { component: VersionPanel, keys: VERSION_KEYS },
 };
 
 const EXTRAS: Readonly<Record<string, ComponentType<GroupExtraProps>>> = {
+  payment: lazyPart(() => import("./rails.tsx")),
   sign_in: lazyPart(() => import("./providers.tsx")),
   smtp: lazyPart(() => import("./mail-test.tsx")),
 };

@@ -136,13 +136,13 @@ export function Parts({ label, parts, open, onOpen, describedBy, children }: Par
   };
   return (
     <div role="group" aria-label={label} aria-describedby={describedBy} className="min-w-0">
-      <div className="join mb-2 flex-wrap" role="tablist" aria-label={label}>
+      <div className="join mb-2 max-w-full overflow-x-auto" role="tablist" aria-label={label}>
         {parts.map((part) => (
           <button
             key={part.id}
             type="button"
             role="tab"
-            className="btn btn-sm btn-default join-item"
+            className="btn btn-sm btn-default join-item flex-none"
             id={`${id}-${part.id}`}
             aria-selected={part.id === open}
             aria-controls={`${id}-panel`}

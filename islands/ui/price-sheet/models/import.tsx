@@ -4,7 +4,7 @@ import { useId, useState } from "react";
 import { PRICE_MAPS } from "../../../../src/shared/row-maps.ts";
 import { useT } from "../../../lib/i18n.ts";
 import { toast } from "../../../lib/toasts.ts";
-import { Drawer } from "../../../ui/drawer.tsx";
+import { Drawer } from "../../drawer.tsx";
 import type { Desk } from "../desk.ts";
 import { previewOf } from "./batch-edits.ts";
 import { readImport } from "./import-text.ts";

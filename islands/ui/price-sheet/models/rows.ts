@@ -14,7 +14,7 @@ import type { DeskPrices, ModelFacts, ModelView } from "../../../../src/shared/p
 import { priceName } from "../../../../src/shared/price-name.ts";
 import { PRICE_MAPS } from "../../../../src/shared/row-maps.ts";
 import type { Query } from "../../../lib/url-state.ts";
-import type { SheetProps } from "../../../ui/sheet-types.ts";
+import type { SheetProps } from "../../sheet-types.ts";
 import type { Desk } from "../desk.ts";
 import { billingOf } from "./cells.ts";
 import { BASE_COLUMNS, MORE_COLUMNS } from "./columns.ts";

@@ -3,13 +3,12 @@
 import { Ellipsis, ListChecks, Trash2, X } from "lucide-react";
 import { useSignals } from "@preact/signals-react/runtime";
 import { useState } from "react";
+import type { ReactNode } from "react";
 import type { DeskPrices } from "../../../src/shared/price-desk.ts";
 import { formatNumber } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
-import { setQuery, useQuery } from "../../lib/url-state.ts";
-import { Menu } from "../../ui/menu.tsx";
-import { Sheet } from "../../ui/sheet.tsx";
-import type { Desk } from "./desk.ts";
+import { Menu } from "../menu.tsx";
+import { Sheet } from "../sheet.tsx";
 import { BatchDrawer } from "./models/batch.tsx";
 import { FirstModels } from "./models/first.tsx";
 import { ImportDrawer } from "./models/import.tsx";
@@ -17,22 +16,25 @@ import { ModelDrawer } from "./models/model-drawer.tsx";
 import { modelColumns, writeCells } from "./models/sheet-columns.tsx";
 import { nextSort, sortOf, useShownModels } from "./models/rows.ts";
 import type { ShownModels } from "./models/rows.ts";
+import { useSheetQuery } from "./models/query.ts";
+import { TableOffer } from "./models/table-offer.tsx";
 import { ModelToolbar, moreColumns, unitOfQuery } from "./models/toolbar.tsx";
 import type { SectionProps } from "./section-props.ts";
 import { stepsOf } from "./undo-buttons.tsx";
 
-export default function Models({ desk }: SectionProps) {
+export default function Models(section: SectionProps) {
   useSignals();
-  const prices = desk.prices.value;
-  return prices ? <ModelSheet desk={desk} prices={prices} /> : <FirstModels />;
+  const prices = section.desk.prices.value;
+  return prices ? <ModelSheet {...section} prices={prices} /> : <FirstModels />;
 }
 
 const NO_NAMES: ReadonlySet<string> = new Set();
 
-function ModelSheet({ desk, prices }: { desk: Desk; prices: DeskPrices }) {
+function ModelSheet({ prices, ...section }: SectionProps & { prices: DeskPrices }) {
   useSignals();
+  const { desk } = section;
   const t = useT();
-  const query = useQuery();
+  const { query, setQuery } = useSheetQuery();
   const shown = useShownModels(desk, prices, query);
   const [ticked, setTicked] = useState(NO_NAMES);
   const [isBatch, setBatch] = useState(false);
@@ -67,7 +69,9 @@ function ModelSheet({ desk, prices }: { desk: Desk; prices: DeskPrices }) {
         onNone={() => setTicked(NO_NAMES)}
         onBatch={() => setBatch(true)}
         onRemove={() => remove([...ticked])}
-      />
+      >
+        {query["view"] === "unpriced" ? <TableOffer {...section} facts={shown.facts} /> : null}
+      </Selection>
       <Sheet
         label={t("desk.models.sheet")}
         rows={shown.rows}
@@ -123,10 +127,12 @@ interface SelectionProps {
   onNone: () => void;
   onBatch: () => void;
   onRemove: () => void;
+  /** What the view offers besides. */
+  children: ReactNode;
 }
 
 /** Stands above the sheet all the time: nothing moves when the first row is ticked. */
-function Selection({ shown, ticked, onAll, onNone, onBatch, onRemove }: SelectionProps) {
+function Selection({ shown, ticked, onAll, onNone, onBatch, onRemove, children }: SelectionProps) {
   const t = useT();
   const { length } = shown.rows;
   return (
@@ -169,12 +175,14 @@ function Selection({ shown, ticked, onAll, onNone, onBatch, onRemove }: Selectio
           </Menu>
         </>
       )}
+      {children}
     </div>
   );
 }
 
 function Empty({ isSearched, view }: { isSearched: boolean; view: string }) {
   const t = useT();
+  const { setQuery } = useSheetQuery();
   const text = isSearched
     ? "noMatch"
     : view === "unpriced" || view === "changed"

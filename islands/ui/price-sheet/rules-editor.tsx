@@ -5,7 +5,7 @@ import { useEffect, useId, useMemo, useRef, useState } from "react";
 import { MAX_RULES } from "../../../src/shared/price-row.ts";
 import type { PriceRow, PriceRules } from "../../../src/shared/price-row.ts";
 import { useT } from "../../lib/i18n.ts";
-import { Notice } from "../../ui/feedback.tsx";
+import { Notice } from "../feedback.tsx";
 import { RuleCard } from "./rule-card.tsx";
 import { draftOfRules, freshRule, inOrder, isInOrder, problemsOf, rulesOf } from "./rule-draft.ts";
 import type { Condition, RuleDraft, RulesDraft } from "./rule-draft.ts";

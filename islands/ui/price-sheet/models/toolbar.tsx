@@ -8,15 +8,15 @@ import { useT } from "../../../lib/i18n.ts";
 import { useShortcut } from "../../../lib/keys.ts";
 import { useIsPhone } from "../../../lib/phone.ts";
 import { toastFailure } from "../../../lib/toasts.ts";
-import { setQuery, useQuery } from "../../../lib/url-state.ts";
 import type { Query } from "../../../lib/url-state.ts";
-import { Menu } from "../../../ui/menu.tsx";
+import { Menu } from "../../menu.tsx";
 import type { Desk } from "../desk.ts";
 import { UndoButtons } from "../undo-buttons.tsx";
 import { RATIO_OF } from "./cells.ts";
 import type { PriceUnit } from "./cells.ts";
 import { MORE_COLUMNS } from "./columns.ts";
 import { ModelViews } from "./first.tsx";
+import { useSheetQuery } from "./query.ts";
 import type { ShownModels } from "./rows.ts";
 
 const UNITS = ["dollars", "ratio"] as const;
@@ -29,7 +29,7 @@ export const moreColumns = ({ columns = "" }: Query): string[] => columns.split(
 /** On phones everything but the search and the way back folds into one menu. */
 export function ModelToolbar({ desk, shown }: { desk: Desk; shown: ShownModels }) {
   const t = useT();
-  const query = useQuery();
+  const { query, setQuery } = useSheetQuery();
   const isPhone = useIsPhone();
   const [isAdding, setAdding] = useState(false);
   const { billing, unit, columns, files } = useChoices(desk, shown);
@@ -98,7 +98,7 @@ export function ModelToolbar({ desk, shown }: { desk: Desk; shown: ShownModels }
 /** What may be chosen for the sheet, and what is done with the whole of it. */
 function useChoices(desk: Desk, shown: ShownModels) {
   const t = useT();
-  const query = useQuery();
+  const { query, setQuery } = useSheetQuery();
   const current = unitOfQuery(query);
   const more = moreColumns(query);
   const exportAs = (kind: "csv" | "json") => {
@@ -148,6 +148,7 @@ function useChoices(desk: Desk, shown: ShownModels) {
 /** Searches while it is typed in, but not in the middle of a composition. */
 function SearchField({ text: applied }: { text: string }) {
   const t = useT();
+  const { setQuery } = useSheetQuery();
   const [text, setText] = useState(applied);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => setText(applied), [applied]);

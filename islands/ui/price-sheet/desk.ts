@@ -48,6 +48,8 @@ export interface Desk extends PriceRows {
   draft: Signal<OpenDraft | undefined>;
   /** There are changes that no draft has. */
   isUnsaved: ReadonlySignal<boolean>;
+  /** Puts changes that were made elsewhere in place of those at hand; there is no way back from it. */
+  take: (edits: readonly Edit[]) => void;
   /** Puts the draft's changes in place of those at hand, as one step. */
   openDraft: (draft: OpenDraft, label: string) => void;
   /** Label of the step that `undo` would take back, of the one that `redo` would do again. */
@@ -150,6 +152,11 @@ export function createDesk(): Desk {
     undoable: steps.undoable,
     redoable: steps.redoable,
     open,
+    take(list) {
+      steps.revise(() => onlyChanges(new Map(list.map((edit) => [placeOf(edit.key, edit.name), edit]))));
+      steps.forget();
+      bases.value = new Map();
+    },
     openDraft(fresh, label) {
       const all = fresh.changes.map(({ before: _before, ...edit }): Edit => edit);
       steps.step(onlyChanges(new Map(all.map((edit) => [placeOf(edit.key, edit.name), edit]))), label);

@@ -3,7 +3,7 @@
 import type { PriceRow, TokenKind } from "../../../../src/shared/price-row.ts";
 import { TOKEN_KINDS } from "../../../../src/shared/price-row.ts";
 import type { ModelBilling } from "../../../../src/shared/price-desk.ts";
-import type { CellWrite } from "../../../ui/sheet-types.ts";
+import type { CellWrite } from "../../sheet-types.ts";
 import type { Edit } from "../desk.ts";
 
 export type PriceUnit = "dollars" | "ratio";

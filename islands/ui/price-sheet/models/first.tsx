@@ -2,16 +2,18 @@
 import { useSignals } from "@preact/signals-react/runtime";
 import { modelQuestion, MODEL_VIEWS } from "../../../../src/shared/price-desk.ts";
 import type { DeskPageData, FirstModel, ModelView } from "../../../../src/shared/price-desk.ts";
-import { address, bootData } from "../../../lib/boot.ts";
+import { bootData } from "../../../lib/boot.ts";
 import { useT } from "../../../lib/i18n.ts";
-import { patchUrl, setQuery, useQuery } from "../../../lib/url-state.ts";
-import { TabCount } from "../../../ui/page-header.tsx";
+import { useQuery } from "../../../lib/url-state.ts";
+import { TabCount } from "../../page-header.tsx";
+import { useSheetQuery } from "./query.ts";
 import { BASE_COLUMNS, dollarsText, unitOf } from "./columns.ts";
 
 export function ModelViews({ counts }: { counts: Partial<Record<ModelView, number>> }) {
   const t = useT();
   useSignals();
-  const { view } = modelQuestion(useQuery());
+  const { query, setQuery, hrefOf } = useSheetQuery();
+  const { view } = modelQuestion(query);
   return (
     <nav className="join max-w-full overflow-x-auto" aria-label={t("desk.models.views")}>
       {MODEL_VIEWS.map((id) => {
@@ -19,7 +21,7 @@ export function ModelViews({ counts }: { counts: Partial<Record<ModelView, numbe
         return (
           <a
             key={id}
-            href={patchUrl(address.value, patch)}
+            href={hrefOf(patch)}
             className="btn btn-default btn-sm join-item flex-none gap-1.5 pointer-coarse:min-h-11"
             aria-current={view === id ? "page" : undefined}
             onClick={(event) => {

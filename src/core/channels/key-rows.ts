@@ -142,7 +142,12 @@ export function* writeKeys(
 }
 
 /** Keys that went off by themselves are on again: somebody switched their channel on. */
-export function* reviveKeys({ t }: Database, tx: Orm, channelIds: readonly number[], nowS: number): Steps<void> {
+export function* reviveKeys(
+  { t }: Database,
+  tx: Orm,
+  channelIds: readonly number[],
+  nowS: number,
+): Steps<void> {
   const { channelKeys } = t;
   for (const part of chunks(channelIds))
     yield* q(

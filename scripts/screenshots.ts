@@ -41,6 +41,25 @@ const OVER: readonly Shot[] = [
   { name: "inbox-closed", path: "/inbox?state=closed", role: "root" },
   { name: "token-new", path: "/token?new=1", role: "user" },
   { name: "token-edit", path: "/token", role: "user", act: openFirst },
+  {
+    name: "token-limits",
+    path: "/token?new=1",
+    role: "user",
+    act: async (tab) => {
+      await tab.locator("dialog summary").last().click();
+      await tab.locator("[name=maxQuota]").fill("25000");
+    },
+  },
+  {
+    name: "playground-quote",
+    path: "/playground",
+    role: "user",
+    act: async (tab) => {
+      const told = tab.waitForResponse((response) => response.url().endsWith("/pg/quote"));
+      await tab.locator("form textarea").first().fill("What is a weir?");
+      await told;
+    },
+  },
   { name: "redemption-new", path: "/redemption?new=1", role: "root" },
   { name: "order-detail", path: "/order?order=1", role: "root" },
   { name: "topup-payments", path: "/topup?view=payments", role: "user" },

@@ -189,7 +189,7 @@ function ComposerHead({ playground, draft, onSettings }: ComposerHeadProps) {
   const isWritten =
     !isRunning && settings.model !== "" && (draft.text.trim() !== "" || draft.images.length > 0);
   return (
-    <div className="mb-1 flex min-h-7 items-center justify-between gap-2 text-xs text-muted">
+    <div className="mb-1 flex min-h-7 items-center justify-between gap-x-2 text-xs text-muted max-sm:flex-wrap">
       <button
         type="button"
         className="min-h-6 min-w-0 cursor-pointer truncate hover:text-base-content lg:hidden"

@@ -17,6 +17,7 @@ interface Token {
   expired_time: number;
   group: string;
   auto_groups: string;
+  max_quota: number;
   allow_ips: string;
   model_limits: string;
 }
@@ -297,6 +298,19 @@ describe.each(DATABASE_KINDS)("tokens on %s", (database) => {
     const kept = await call("PUT", "/", { id: token.id, name: "renamed", group: "vip" });
     expect(kept.body.data).toMatchObject({ name: "renamed", group: "vip" });
     expect((await call("PUT", "/", { id: token.id, group: "svip" })).body.code).toBe("token_group_unusable");
+  });
+
+  test("a key has no cap until it gets one; it is in force at once, taken back by 0, and refused where it is no amount", async () => {
+    const token = await create({});
+    expect(token.max_quota).toBe(0);
+    expect((await call("PUT", "/", { id: token.id, max_quota: 25_000 })).body.data.max_quota).toBe(25_000);
+    expect(await known(token.key)).toMatchObject({ maxQuota: 25_000 });
+    expect((await call("PUT", "/", { id: token.id, name: "other" })).body.data.max_quota).toBe(25_000);
+    expect((await call("PUT", "/", { id: token.id, max_quota: 0 })).body.data.max_quota).toBe(0);
+    expect(await known(token.key)).toMatchObject({ maxQuota: 0 });
+    for (const wrong of [-1, 1.5, "much", 2 ** 53])
+      expect((await call("PUT", "/", { id: token.id, max_quota: wrong })).body.success).not.toBe(true);
+    expect(await known(token.key)).toMatchObject({ maxQuota: 0 });
   });
 
   describe("the automatic choice of a group", () => {

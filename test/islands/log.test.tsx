@@ -427,6 +427,25 @@ describe("detail", () => {
     },
   );
 
+  test("a call that ended at its cap says so: the cap, the limit that was sent, and what the site bore", async () => {
+    const capped = {
+      ...OTHER,
+      limited: "max_cost",
+      end_reason: "max-cost",
+      max_quota: 25_000,
+      over_cap: 5000,
+    };
+    open({ url: "/log?id=1", page: { rows: [row(1, {}, capped)] } });
+    const changes = await screen.findByRole("region", { name: "Changed on the way" });
+    for (const text of [
+      "Cost cap$0.05",
+      "lowered to what the cost cap pays",
+      "Above the cap, borne by the site$0.01",
+      "The cost cap was reached",
+    ])
+      expect(changes.textContent).toContain(text);
+  });
+
   test("administrators see attempts, conversion and dropped fields; the raw record is folded", async () => {
     open({ url: "/log?id=1" });
     const timeline = await screen.findByRole("region", { name: "Timeline" });

@@ -281,6 +281,8 @@ describe("making keys", () => {
     ]);
     await island.user.selectOptions(group, "vip");
     await island.user.click(screen.getByText("Limits"));
+    await island.user.type(field(/^Cap per call/), "25000");
+    expect(screen.getByText(/^= \$0\.05; calls end cleanly at it/)).toBeTruthy();
     await island.user.click(screen.getByRole("switch", { name: "Limit models" }));
     await island.user.click(screen.getByRole("button", { name: "gpt-4o" }));
     const before = Math.floor(Date.now() / 1000);
@@ -292,6 +294,7 @@ describe("making keys", () => {
       group: "vip",
       model_limits_enabled: true,
       model_limits: "gpt-4o",
+      max_quota: 25_000,
     });
     expect(Math.abs(body.expired_time - before - 3600)).toBeLessThanOrEqual(60);
   });

@@ -42,7 +42,7 @@ export default function QuoteLine({
   if (!quote) return null;
   return (
     <span
-      className={`min-w-0 truncate tabular-nums ${quote.affordable ? "" : "text-error"}`}
+      className={`min-w-0 tabular-nums max-sm:order-last max-sm:basis-full sm:truncate ${quote.affordable ? "" : "text-error"}`}
       title={t("playground.quoteHint")}
     >
       {t(quote.affordable ? "playground.quote" : "playground.quoteShort", {

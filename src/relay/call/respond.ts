@@ -153,8 +153,10 @@ const MOST_DECIMALS = 12;
 
 /** Units as dollars in plain decimals, as programs read them: never 2e-6. */
 function dollarsText(units: number, quotaPerUnit: number): string {
-  const text = (units / quotaPerUnit).toFixed(MOST_DECIMALS);
-  return text.replace(/\.?0+$/, "");
+  const dollars = units / quotaPerUnit;
+  // The shortest text of a quotient is its decimals; only below a millionth JavaScript writes an exponent.
+  if (dollars === 0 || dollars >= 1e-6) return String(dollars);
+  return dollars.toFixed(MOST_DECIMALS).replace(/\.?0+$/, "");
 }
 
 /** Headers of a whole answer: it is charged before it leaves. */

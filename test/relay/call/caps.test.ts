@@ -314,6 +314,61 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(cost as string | null).toBe("0.08");
   });
 
+  test.each([
+    ["openai-chat", "anthropic"],
+    ["anthropic", "openai-chat"],
+    ["gemini", "openai-chat"],
+    ["openai-responses", "openai-chat"],
+  ] as const)(
+    "a stream of %s clients told by %s upstreams ends as cleanly at the cap",
+    async (client, upstream) => {
+      const { key } = await person(g);
+      g.upstream.script(longStream(upstream, { words: 6000, per: 10 }));
+      let text = "";
+      const charge = await g.charged(async () => {
+        text = await (await ask(g, client, MODELS[upstream], { key, stream: true, headers: CAPPED })).text();
+      });
+      expect(CLEAN_END[client].filter((part) => !text.includes(part))).toEqual([]);
+      expect(charge.other["stopped"]).toBe("max_cost");
+      expect(charge.quota).toBeLessThanOrEqual(CAP);
+      expect(charge.quota).toBeGreaterThan(CAP * 0.9);
+    },
+  );
+
+  test("a body that is passed through as it is: no limit can be sent, so only a stream, which can be cut, is served", async () => {
+    const { key } = await person(g);
+    await g.setOption("global.pass_through_request_enabled", "true");
+    try {
+      const model = MODELS["openai-chat"];
+      expect((await ask(g, "openai-chat", model, { key, headers: CAPPED })).status).toBe(402);
+      expect(g.upstream.requests).toHaveLength(0);
+      g.upstream.script(longStream("openai-chat", { words: 6000, per: 10 }));
+      const charge = await g.charged(async () =>
+        (await ask(g, "openai-chat", model, { key, stream: true, headers: CAPPED })).text(),
+      );
+      expect(limitOf("openai-chat", lastBody(g))).toBeUndefined();
+      expect(charge.quota).toBeLessThanOrEqual(CAP);
+      expect(charge.other).toMatchObject({ stopped: "max_cost" });
+    } finally {
+      await g.setOption("global.pass_through_request_enabled", "false");
+    }
+  });
+
+  test("where nothing is charged no limit is sent, whatever the cap", async () => {
+    const { key } = await person(g);
+    await g.setOption("GroupRatio", '{"default":0}');
+    try {
+      g.upstream.always(completeAnswer("openai-chat", 20));
+      const charge = await g.charged(async () =>
+        (await ask(g, "openai-chat", MODELS["openai-chat"], { key, headers: { "x-max-quota": "0" } })).text(),
+      );
+      expect(limitOf("openai-chat", lastBody(g))).toBeUndefined();
+      expect(charge.quota).toBe(0);
+    } finally {
+      await g.setOption("GroupRatio", '{"default":1}');
+    }
+  });
+
   test("retries share one cap, and a call that is not charged costs nothing", async () => {
     const { id, key } = await person(g);
     await g.app.createChannel({ type: 43, models: MODELS["openai-chat"], baseUrl: g.upstream.url });

@@ -310,7 +310,7 @@ export function buildSchema(d: Dialect) {
     "user_bulks",
     {
       id: d.id(),
-      /** group, credit, disable, enable, flag or letter. */
+      /** group, credit, disable, enable, flag, letter or import. */
       action: d.text().notNull(),
       /** JSON text of what the action needs. */
       params: d.text().notNull(),
@@ -346,6 +346,29 @@ export function buildSchema(d: Dialect) {
     (t) => [
       d.primaryKey({ columns: [t.bulkId, t.userId] }),
       d.index("user_bulk_items_state").on(t.bulkId, t.state, t.userId),
+    ],
+  );
+
+  /** The lines of a file of accounts that is being brought in, as a run of `user_bulks`; each is done exactly once. */
+  const userImportRows = d.table(
+    "user_import_rows",
+    {
+      id: d.id(),
+      bulkId: d.big().notNull(),
+      /** As spreadsheets number them. */
+      line: d.int().notNull(),
+      /** The account that changes; 0: one is made. */
+      userId: d.big().notNull().default(0),
+      username: d.text().notNull().default(""),
+      /** JSON of the line, passwords included; emptied once it is done or refused. */
+      rowSealed: d.text().notNull().default(""),
+      /** 0 waits, 1 done, 2 refused. */
+      state: d.int().notNull().default(0),
+      code: d.text().notNull().default(""),
+    },
+    (t) => [
+      d.uniqueIndex("user_import_rows_line").on(t.bulkId, t.line),
+      d.index("user_import_rows_state").on(t.bulkId, t.state, t.line),
     ],
   );
 
@@ -953,6 +976,7 @@ export function buildSchema(d: Dialect) {
     outbox,
     userBulks,
     userBulkItems,
+    userImportRows,
     priceOrigins,
     tokens,
     channels,

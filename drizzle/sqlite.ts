@@ -16,6 +16,7 @@ export const {
   outbox,
   userBulks,
   userBulkItems,
+  userImportRows,
   priceOrigins,
   tokens,
   channels,

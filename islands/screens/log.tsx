@@ -22,7 +22,7 @@ import { ListScreen } from "../ui/list-screen.tsx";
 import { ListViews } from "../ui/list-views.tsx";
 import { TimeRangeField } from "../ui/time-range.tsx";
 import { logColumns } from "./log/cells.tsx";
-import { clearItem, rowMenu } from "./log/menus.ts";
+import { clearItem, rowMenu, trailItem } from "./log/menus.ts";
 import type { LogPageData } from "./log/row.ts";
 import { LOG_TYPES, typeKey, VIEW_FIELDS } from "./log/row.ts";
 import { LiveButton, LogTop } from "./log/top.tsx";
@@ -133,6 +133,11 @@ export default function LogScreen() {
     query: { ...logParameters(query, isAdmin), p: page, page_size: pageSize },
   });
 
+  const trailQuery = () => {
+    const { username, start_timestamp: from, end_timestamp: to } = logParameters(query, isAdmin);
+    return { ...(username ? { username } : {}), start_timestamp: from, end_timestamp: to };
+  };
+
   return (
     <ListScreen
       screen={logs.screen}
@@ -142,7 +147,7 @@ export default function LogScreen() {
         action: <LiveButton isLive={isLive} onToggle={toggleLive} />,
         overflow: [
           [refreshItem(t, list.refresh), exportItem(t, csv.start), curlItem(t, request)],
-          isAdmin ? [clearItem(t, () => setClearing(true))] : [],
+          isAdmin ? [trailItem(t, trailQuery), clearItem(t, () => setClearing(true))] : [],
         ],
       }}
       top={<LogTop stat={logs.stat} histogram={logs.histogram} isZoomed={range.preset === undefined} />}

@@ -1,8 +1,8 @@
 // The profile: who one is, password and system token, second factors, bindings, models, notices, prices, invitations, the way out.
 // Refuses to delete an account without its name being typed.
 import { useSignals } from "@preact/signals-react/runtime";
-import { Trash2 } from "lucide-react";
-import { useRef } from "react";
+import { Download, Eraser, Trash2 } from "lucide-react";
+import { useRef, useState } from "react";
 import { api, call } from "../lib/api.ts";
 import { bootData, user } from "../lib/boot.ts";
 import { useForm } from "../lib/form.ts";
@@ -11,6 +11,7 @@ import { useT } from "../lib/i18n.ts";
 import { leaveFor } from "../lib/leave.ts";
 import { KEYS, removeItem } from "../lib/storage.ts";
 import { Chip, Count, Money } from "../ui/badges.tsx";
+import { BusyButton } from "../ui/busy-button.tsx";
 import { confirm } from "../ui/confirm.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { toast, toastFailure } from "../lib/toasts.ts";
@@ -71,6 +72,7 @@ export default function Personal() {
     ["models", "personal.models"],
     ["invitation", "topup.invitation"],
     ["shortcuts", "personal.keyboard"],
+    ["data", "personal.data"],
     ...(self.role < ROOT ? [["danger", "personal.danger"] as const] : []),
   ] as const;
   return (
@@ -101,6 +103,7 @@ export default function Personal() {
           <ModelsCard models={data.models} count={data.modelCount} isExpanded={data.isExpanded} />
           <InvitationCard invitation={invitation} onMoved={moved} />
           <ShortcutsSwitch />
+          <DataCard />
           {self.role < ROOT ? <DangerCard username={self.username} /> : null}
         </div>
       </div>
@@ -182,19 +185,44 @@ function IdentityCard({ self }: { self: Self }) {
   );
 }
 
+function DataCard() {
+  const t = useT();
+  const [isBusy, setBusy] = useState(false);
+  const load = async () => {
+    setBusy(true);
+    try {
+      const { downloadFile } = await import("../lib/download.ts");
+      await downloadFile("/api/user/self/export", "my-data.json");
+      toast({ key: "data", text: t("personal.dataDone") });
+    } catch (error) {
+      toastFailure(error, "data");
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Card id="data" title={t("personal.data")} note={t("personal.dataNote")}>
+      <BusyButton isBusy={isBusy} className="btn-default" onPress={() => void load()}>
+        <Download aria-hidden size={16} />
+        {t("personal.dataExport")}
+      </BusyButton>
+    </Card>
+  );
+}
+
 function DangerCard({ username }: { username: string }) {
   const t = useT();
-  const remove = async () => {
+  const remove = async (what: "delete" | "erase") => {
     const yes = await confirm({
-      title: t("personal.deleteAsk"),
-      text: t("personal.deleteText", { balance: formatQuota(user.peek()?.quota ?? 0) }),
-      action: t("personal.delete"),
+      title: t(`personal.${what}Ask`),
+      text: t(`personal.${what}Text`, { balance: formatQuota(user.peek()?.quota ?? 0) }),
+      action: t(`personal.${what}`),
       isDanger: true,
       typed: username,
     });
     if (!yes) return;
     try {
-      await call(api.user.self.delete());
+      await call(what === "erase" ? api.user.self.delete({ erase: true }) : api.user.self.delete());
       removeItem(KEYS.user);
       leaveFor("/login");
     } catch (error) {
@@ -203,10 +231,17 @@ function DangerCard({ username }: { username: string }) {
   };
   return (
     <Card id="danger" title={t("personal.danger")} note={t("personal.deleteNote")}>
-      <button type="button" className="btn btn-error btn-soft" onClick={() => void remove()}>
-        <Trash2 aria-hidden size={16} />
-        {t("personal.delete")}
-      </button>
+      <p className="mb-3 text-sm text-muted">{t("personal.eraseNote")}</p>
+      <div className="flex flex-wrap gap-2">
+        <button type="button" className="btn btn-error btn-soft" onClick={() => void remove("delete")}>
+          <Trash2 aria-hidden size={16} />
+          {t("personal.delete")}
+        </button>
+        <button type="button" className="btn btn-error btn-soft" onClick={() => void remove("erase")}>
+          <Eraser aria-hidden size={16} />
+          {t("personal.erase")}
+        </button>
+      </div>
     </Card>
   );
 }

@@ -1,21 +1,24 @@
 // Users: who they are, what they have and used, and what the viewer's rank may do about it.
 // Refuses to offer what the rank forbids; deleted accounts stay readable and have no actions.
 import { useSignals } from "@preact/signals-react/runtime";
-import { History } from "lucide-react";
+import { History, Upload } from "lucide-react";
 import { useState } from "react";
 import { api, call } from "../lib/api.ts";
 import { bootData, user } from "../lib/boot.ts";
-import { useT } from "../lib/i18n.ts";
+import { t as translate, useT } from "../lib/i18n.ts";
+import type { Translate } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
 import { useListScreen } from "../lib/list-screen.ts";
 import type { PageRequest } from "../lib/list-screen.ts";
 import { useRowById } from "../lib/row-by-id.ts";
+import { toast, toastFailure } from "../lib/toasts.ts";
 import { useTableQuery } from "../lib/table-query.ts";
 import { setQuery } from "../lib/url-state.ts";
 import type { UserRow } from "../lib/wire.ts";
-import { curlItem } from "../ui/list-menu.ts";
+import { curlItem, exportItem } from "../ui/list-menu.ts";
 import { ListScreen, NewButton } from "../ui/list-screen.tsx";
+import type { MenuItem } from "../ui/menu.tsx";
 import { ListViews } from "../ui/list-views.tsx";
 import { BulkActions } from "./user/bulk-actions.tsx";
 import type { BulkAction, BulkWhom } from "./user/bulk-values.ts";
@@ -30,6 +33,7 @@ import type { UserPageData } from "./user/row.ts";
 const UserDrawer = lazyPart(() => import("./user/drawer.tsx"));
 const QuotaDrawer = lazyPart(() => import("./user/quota-drawer.tsx"));
 const BulkDrawer = lazyPart(() => import("./user/bulk-drawer.tsx"));
+const ImportDrawer = lazyPart(() => import("./user/import-drawer.tsx"));
 const RunPanel = lazyPart(() => import("./user/run-drawer.tsx"));
 
 async function fetchUsers(filters: UserFilters & { sort: string }, { page, pageSize }: PageRequest) {
@@ -60,6 +64,28 @@ function useBulk(filters: UserFilters) {
       }),
   };
 }
+
+/** The filtered list as the server writes it, all pages. */
+function exportCsv(filters: Partial<UserFilters>): void {
+  const query = new URLSearchParams(filters).toString();
+  import("../lib/download.ts")
+    .then(({ downloadFile }) => downloadFile(`/api/user/export?${query}`, "users.csv"))
+    .then(() => toast({ key: "export", text: translate("user.exportDone") }), toastFailure);
+}
+
+const importItem = (t: Translate): MenuItem => ({
+  id: "import",
+  label: t("user.import.open"),
+  icon: Upload,
+  onSelect: () => setQuery({ import: 1 }),
+});
+
+const runsItem = (t: Translate): MenuItem => ({
+  id: "runs",
+  label: t("user.bulk.runs"),
+  icon: History,
+  onSelect: () => setQuery({ run: "all" }),
+});
 
 export default function UserScreen() {
   useSignals();
@@ -101,14 +127,7 @@ export default function UserScreen() {
         note: t("user.purpose"),
         action: <NewButton label={t("user.new")} />,
         overflow: [
-          [
-            {
-              id: "runs",
-              label: t("user.bulk.runs"),
-              icon: History,
-              onSelect: () => setQuery({ run: "all" }),
-            },
-          ],
+          [exportItem(t, () => exportCsv(setFilters(filters))), importItem(t), runsItem(t)],
           [curlItem(t, request)],
         ],
       }}
@@ -164,6 +183,12 @@ export default function UserScreen() {
             bulk.clear();
             setQuery({ run });
           }}
+        />
+      ) : null}
+      {query.import === "1" ? (
+        <ImportDrawer
+          onClose={() => setQuery({ import: undefined })}
+          onStarted={(run) => setQuery({ import: undefined, run })}
         />
       ) : null}
       {query.run === undefined ? null : (

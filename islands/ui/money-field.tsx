@@ -2,7 +2,8 @@
 // Refuses to guess: what is no amount becomes NaN, and the form says what is wrong.
 import { useState } from "react";
 import type { ReactNode } from "react";
-import { displayOf, quotaOfTyped, shownAmount } from "../../src/shared/quota-display.ts";
+import { displayOf, shownAmount } from "../../src/shared/quota-display.ts";
+import { quotaOfTyped } from "../../src/shared/quota-typed.ts";
 import { status } from "../lib/boot.ts";
 import { formatNumber, siteDisplay } from "../lib/format.ts";
 import type { Values } from "../lib/form.ts";

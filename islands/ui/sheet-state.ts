@@ -3,7 +3,7 @@
 import { useRef, useState } from "react";
 import { useT } from "../lib/i18n.ts";
 import type { Translate } from "../lib/i18n.ts";
-import { blockText, readBlock } from "../lib/tsv.ts";
+import { blockText, readBlock } from "../../src/shared/tsv.ts";
 import { clearRange, fillDown, fillRange, pasteBlock, setCell, textsOf } from "./sheet-edits.ts";
 import type { EditPlan, SheetCells } from "./sheet-edits.ts";
 import { cellAt, cellCount, rangeOf, START } from "./sheet-moves.ts";

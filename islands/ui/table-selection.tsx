@@ -96,11 +96,9 @@ export function BulkBar<Row>({
   const t = useT();
   const [isLoading, setLoading] = useState(false);
   const count = selection.all ?? selection.rows.length;
-  const canExtend =
-    (selectsFilter || loadAll !== undefined) &&
-    !selection.isBeyond &&
-    selection.count === shown &&
-    total > shown;
+  // Phones have no box for the whole page: what needs none of its rows is offered at once.
+  const isWhole = selectsFilter || (loadAll !== undefined && selection.count === shown);
+  const canExtend = isWhole && !selection.isBeyond && total > selection.count;
   const extend = async () => {
     if (selectsFilter) selection.setAll(total);
     if (selectsFilter || !loadAll) return;

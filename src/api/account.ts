@@ -4,12 +4,14 @@ import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import { beginSecondFactor } from "../core/users/second-factor.ts";
 import { createSignIn } from "../core/users/sign-in.ts";
+import { ownDataText } from "../core/users/own-data.ts";
 import { requireFreshProof, requirePerson } from "../core/users/step-up.ts";
 import { deleteSelf, getUser, ownSecrets, renewAccessToken, updateSelf } from "../core/users/users.ts";
 import { auditActorOf } from "../http/audit-actor.ts";
 import { deviceOf } from "../http/device.ts";
 import { enter } from "../http/entry.ts";
 import { done, ok } from "../http/envelope.ts";
+import { fileStream } from "../http/file-stream.ts";
 import { requireHuman } from "../http/human.ts";
 import { plainText } from "../http/plain-text.ts";
 import { claimsOf, isForeignSite, policy, sessionCookie } from "../http/session.ts";
@@ -33,84 +35,105 @@ const selfBody = t.Object({
 export function account(deps: Deps, session: SessionSettings) {
   const signIn = createSignIn(deps, session.limits);
 
-  return new Elysia({ prefix: "/api/user" })
-    .use(policy(session))
-    .post(
-      "/login",
-      async ({ body, query, set, request, sessionJwt, address }) => {
-        const visit = { request, address, token: query.turnstile, action: "login" as const };
-        const humanCookie = await requireHuman(deps, session.secret, visit);
-        // Also where the password turns out to be wrong: a typing error must not need a new check.
-        if (humanCookie !== undefined) set.headers["set-cookie"] = humanCookie;
-        const user = await signIn({
-          login: body.username,
-          password: body.password,
-          address,
-          deviceId: deviceOf(request, session.secret),
-          userAgent: request.headers.get("user-agent") ?? "",
-        });
-        const second = await beginSecondFactor(deps, user, { method: "password" });
-        if (second) {
+  return (
+    new Elysia({ prefix: "/api/user" })
+      .use(policy(session))
+      .post(
+        "/login",
+        async ({ body, query, set, request, sessionJwt, address }) => {
+          const visit = { request, address, token: query.turnstile, action: "login" as const };
+          const humanCookie = await requireHuman(deps, session.secret, visit);
+          // Also where the password turns out to be wrong: a typing error must not need a new check.
           if (humanCookie !== undefined) set.headers["set-cookie"] = humanCookie;
-          return { ...ok(second), default_credentials: false };
-        }
-        const entrance = { request, address, set, sessionJwt };
-        const cookies = humanCookie === undefined ? [] : [humanCookie];
-        return {
-          ...ok(await enter(deps, session, entrance, user, { method: "password", cookies })),
-          // The credentials that old installations shipped with; the console asks to change them at once.
-          default_credentials: user.username === "root" && body.password === "123456",
-        };
-      },
-      { open: "public", body: loginBody, query: t.Object({ turnstile: t.Optional(plainText(4096)) }) },
-    )
-    .get(
-      "/logout",
-      async ({ set, request, session: current }) => {
-        if (isForeignSite(request)) throw new Failure("forbidden", "foreign_site", { status: 403 });
-        if (current) await deps.sessions.end(current.id, "signed_out");
-        set.headers["set-cookie"] = sessionCookie("", request);
-        return done();
-      },
-      { open: "public" },
-    )
-    .get("/self", async ({ actor }) => ok(await getUser(deps, actor.id)), { access: "user" })
-    .put(
-      "/self",
-      async ({ actor, address, body, set, request, sessionJwt, session: current }) => {
-        const sessionId = current?.id;
-        if (body.password && !(await ownSecrets(deps, actor)).hasPassword)
+          const user = await signIn({
+            login: body.username,
+            password: body.password,
+            address,
+            deviceId: deviceOf(request, session.secret),
+            userAgent: request.headers.get("user-agent") ?? "",
+          });
+          const second = await beginSecondFactor(deps, user, { method: "password" });
+          if (second) {
+            if (humanCookie !== undefined) set.headers["set-cookie"] = humanCookie;
+            return { ...ok(second), default_credentials: false };
+          }
+          const entrance = { request, address, set, sessionJwt };
+          const cookies = humanCookie === undefined ? [] : [humanCookie];
+          return {
+            ...ok(await enter(deps, session, entrance, user, { method: "password", cookies })),
+            // The credentials that old installations shipped with; the console asks to change them at once.
+            default_credentials: user.username === "root" && body.password === "123456",
+          };
+        },
+        { open: "public", body: loginBody, query: t.Object({ turnstile: t.Optional(plainText(4096)) }) },
+      )
+      .get(
+        "/logout",
+        async ({ set, request, session: current }) => {
+          if (isForeignSite(request)) throw new Failure("forbidden", "foreign_site", { status: 403 });
+          if (current) await deps.sessions.end(current.id, "signed_out");
+          set.headers["set-cookie"] = sessionCookie("", request);
+          return done();
+        },
+        { open: "public" },
+      )
+      .get("/self", async ({ actor }) => ok(await getUser(deps, actor.id)), { access: "user" })
+      .put(
+        "/self",
+        async ({ actor, address, body, set, request, sessionJwt, session: current }) => {
+          const sessionId = current?.id;
+          if (body.password && !(await ownSecrets(deps, actor)).hasPassword)
+            await requireFreshProof(deps, { actor, session: current }, "everybody");
+          const deviceId = deviceOf(request, session.secret);
+          const by = auditActorOf({ actor, session: current, request, address });
+          const row = await updateSelf(deps, by, body, { sessionId, deviceId });
+          if (body.password && sessionId !== undefined) {
+            // Every other session ended with the old password; this one goes on with a new token.
+            const value = await sessionJwt.sign(claimsOf(row, sessionId));
+            set.headers["set-cookie"] = sessionCookie(value, request);
+          }
+          return done();
+        },
+        { access: "user", body: selfBody },
+      )
+      .delete(
+        "/self",
+        async ({ actor, address, body, set, request, session: current }) => {
+          const erase = body?.erase === true;
+          // Without a password an open browser would be all the proof there is.
+          const isEasy = !erase && (await ownSecrets(deps, actor)).hasPassword;
+          await requireFreshProof(deps, { actor, session: current }, isEasy ? "with_factor" : "everybody");
+          const by = auditActorOf({ actor, session: current, request, address });
+          await deleteSelf(deps, by, { erase });
+          set.headers["set-cookie"] = sessionCookie("", request);
+          return done();
+        },
+        { access: "user", body: t.Optional(t.Object({ erase: t.Optional(t.Boolean()) })) },
+      )
+      // † All that the site has of the caller, as one file.
+      .get(
+        "/self/export",
+        async ({ actor, request, session: current }) => {
           await requireFreshProof(deps, { actor, session: current }, "everybody");
-        const deviceId = deviceOf(request, session.secret);
-        const by = auditActorOf({ actor, session: current, request, address });
-        const row = await updateSelf(deps, by, body, { sessionId, deviceId });
-        if (body.password && sessionId !== undefined) {
-          // Every other session ended with the old password; this one goes on with a new token.
-          const value = await sessionJwt.sign(claimsOf(row, sessionId));
-          set.headers["set-cookie"] = sessionCookie(value, request);
-        }
-        return done();
-      },
-      { access: "user", body: selfBody },
-    )
-    .delete(
-      "/self",
-      async ({ actor, address, set, request, session: current }) => {
-        // Without a password an open browser would be all the proof there is.
-        const { hasPassword } = await ownSecrets(deps, actor);
-        await requireFreshProof(deps, { actor, session: current }, hasPassword ? "with_factor" : "everybody");
-        await deleteSelf(deps, auditActorOf({ actor, session: current, request, address }));
-        set.headers["set-cookie"] = sessionCookie("", request);
-        return done();
-      },
-      { access: "user" },
-    )
-    .get(
-      "/token",
-      async ({ actor, address, request, session: current }) => {
-        await requirePerson(deps, { actor, session: current });
-        return ok(await renewAccessToken(deps, auditActorOf({ actor, session: current, request, address })));
-      },
-      { access: "user" },
-    );
+          const day = new Date(deps.clock.nowMs()).toISOString().slice(0, 10);
+          const file = {
+            name: `my-data-${day}.json`,
+            type: "application/json",
+            parts: ownDataText(deps, actor),
+          };
+          return fileStream(deps, { visitors: session.visitors, request }, file);
+        },
+        { access: "user" },
+      )
+      .get(
+        "/token",
+        async ({ actor, address, request, session: current }) => {
+          await requirePerson(deps, { actor, session: current });
+          return ok(
+            await renewAccessToken(deps, auditActorOf({ actor, session: current, request, address })),
+          );
+        },
+        { access: "user" },
+      )
+  );
 }

@@ -41,6 +41,9 @@ function switchedOff(changes: readonly ConfigChange[]): string[] {
   });
 }
 
+/** Empty where it is removed. */
+const addressAfter = ({ after }: ConfigChange): string => (typeof after === "string" ? after : "");
+
 export function config(deps: Deps, session: SessionSettings) {
   return new Elysia({ prefix: "/api/config" })
     .use(policy(session))
@@ -61,7 +64,13 @@ export function config(deps: Deps, session: SessionSettings) {
         await requireFreshProof(deps, { actor, session: current }, "with_factor");
         const asked = { ...requestOf(body), planHash: body.plan_hash };
         const { plan } = await planConfig(deps, asked);
-        await refuseWaysInLoss(deps, actor.id, switchedOff(plan.changes));
+        const moved = plan.changes.find(
+          ({ section, name }) => section === "options" && name === "ServerAddress",
+        );
+        await refuseWaysInLoss(deps, actor.id, {
+          off: switchedOff(plan.changes),
+          address: moved ? addressAfter(moved) : deps.options.get("ServerAddress"),
+        });
         return ok(configAnswer(await applyConfig(deps, asked, author), language));
       },
       {

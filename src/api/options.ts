@@ -50,13 +50,18 @@ export function options(deps: Deps, session: SessionSettings) {
         if (isSensitive(key)) await requireFreshProof(deps, { actor, session: current }, "with_factor");
         if (key === "GroupRatio" && text !== undefined)
           await refuseUsedGroupsIn(deps.db, (await priceState(deps.db)).texts, text);
-        const locked = await checkWaysIn(deps, actor.id, key, text ?? "");
+        const lost = await checkWaysIn(deps, actor.id, key, text ?? "");
         await deps.options.change(key, text, {
           ...authorOf({ actor, session: current, request, address }),
           note: body.note ?? "",
         });
-        // Of a way in that was switched off: how many accounts had only that.
-        return { ...done(), ...(locked > 0 ? { accounts_without_sign_in: locked } : {}) };
+        return {
+          ...done(),
+          // Of a way in that was switched off: how many accounts had only that.
+          ...(lost.accounts > 0 ? { accounts_without_sign_in: lost.accounts } : {}),
+          // Of another host: how many passkeys were bound to the one before.
+          ...(lost.passkeys > 0 ? { passkeys_orphaned: lost.passkeys } : {}),
+        };
       },
       { access: "root", body: optionBody },
     )

@@ -5,9 +5,14 @@ import type { Deps } from "../core/deps.ts";
 import { createBulk, getBulk, listBulks } from "../core/users/bulk.ts";
 import type { BulkAct } from "../core/users/bulk.ts";
 import { runSoon } from "../core/users/bulk-run.ts";
+import { MAX_REASON } from "../core/users/balance-changes.ts";
+import { MOST_CHARACTERS } from "../core/users/import/file.ts";
+import { lookAtImport, startImport } from "../core/users/import/start.ts";
+import { userCsv } from "../core/users/user-csv.ts";
 import { writeNotes } from "../core/users/user-notes.ts";
 import { auditActorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
+import { fileStream } from "../http/file-stream.ts";
 import { rowIdOf } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";
 import { userFilterOf, userSearchFields } from "../http/queries/users.ts";
@@ -38,6 +43,13 @@ const bulkBody = t.Object({
   letters: t.Optional(t.Object({ zh: letter, en: letter })),
 });
 
+const importBody = t.Object({
+  csv: t.String({ maxLength: MOST_CHARACTERS }),
+  /** Absent: only looked at. */
+  plan: t.Optional(plainText(64)),
+  reason: t.Optional(plainText(MAX_REASON)),
+});
+
 function actOf(body: typeof bulkBody.static): BulkAct {
   const { action } = body;
   if (action === "group") return { action, group: body.group ?? "" };
@@ -56,36 +68,61 @@ function whomOf({ ids, filter, count }: typeof bulkBody.static) {
 }
 
 export function userBulk(deps: Deps, session: SessionSettings) {
-  return new Elysia({ prefix: "/api/user" })
-    .use(policy(session))
-    .post(
-      "/bulk",
-      async ({ actor, body, request, address, session: current }) => {
-        const by = auditActorOf({ actor, request, address, session: current });
-        const bulk = await createBulk(deps, by, {
-          act: actOf(body),
-          reason: (body.reason ?? "").trim(),
-          whom: whomOf(body),
-        });
-        runSoon(deps, bulk);
-        return ok({ id: bulk });
-      },
-      { access: "admin", body: bulkBody },
-    )
-    .get("/bulk", async ({ actor }) => ok(await listBulks(deps, actor)), { access: "admin" })
-    .get("/bulk/:id", async ({ actor, params }) => ok(await getBulk(deps, actor, rowIdOf(params.id))), {
-      access: "admin",
-    })
-    .put(
-      "/:id/notes",
-      async ({ actor, body, params, request, address, session: current }) => {
-        const by = auditActorOf({ actor, request, address, session: current });
-        await writeNotes(deps, by, rowIdOf(params.id, "user_missing"), body);
-        return done();
-      },
-      {
+  return (
+    new Elysia({ prefix: "/api/user" })
+      .use(policy(session))
+      .post(
+        "/bulk",
+        async ({ actor, body, request, address, session: current }) => {
+          const by = auditActorOf({ actor, request, address, session: current });
+          const bulk = await createBulk(deps, by, {
+            act: actOf(body),
+            reason: (body.reason ?? "").trim(),
+            whom: whomOf(body),
+          });
+          runSoon(deps, bulk);
+          return ok({ id: bulk });
+        },
+        { access: "admin", body: bulkBody },
+      )
+      .get("/bulk", async ({ actor }) => ok(await listBulks(deps, actor)), { access: "admin" })
+      .get("/bulk/:id", async ({ actor, params }) => ok(await getBulk(deps, actor, rowIdOf(params.id))), {
         access: "admin",
-        body: t.Object({ remark: t.Optional(plainText(MAX_REMARK)), flagged: t.Optional(t.Boolean()) }),
-      },
-    );
+      })
+      // † Accounts by a file: looked at without `plan`, begun with the `plan` that was looked at.
+      .post(
+        "/import",
+        async ({ actor, body, request, address, session: current }) => {
+          const by = auditActorOf({ actor, request, address, session: current });
+          const { csv: text, plan, reason = "" } = body;
+          if (plan === undefined) return ok({ report: await lookAtImport(deps, by, text) });
+          const id = await startImport(deps, by, { text, plan, reason: reason.trim() });
+          runSoon(deps, id);
+          return ok({ id });
+        },
+        { access: "admin", body: importBody },
+      )
+      .get(
+        "/export",
+        ({ actor, query, request }) => {
+          const day = new Date(deps.clock.nowMs()).toISOString().slice(0, 10);
+          const parts = userCsv(deps, actor, userFilterOf(query));
+          const file = { name: `users-${day}.csv`, type: "text/csv; charset=utf-8", parts };
+          return fileStream(deps, { visitors: session.visitors, request }, file);
+        },
+        { access: "admin", query: t.Object(userSearchFields) },
+      )
+      .put(
+        "/:id/notes",
+        async ({ actor, body, params, request, address, session: current }) => {
+          const by = auditActorOf({ actor, request, address, session: current });
+          await writeNotes(deps, by, rowIdOf(params.id, "user_missing"), body);
+          return done();
+        },
+        {
+          access: "admin",
+          body: t.Object({ remark: t.Optional(plainText(MAX_REMARK)), flagged: t.Optional(t.Boolean()) }),
+        },
+      )
+  );
 }

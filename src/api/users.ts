@@ -1,7 +1,7 @@
 // Administration of users.
 // Refuses by rank: an administrator never touches a same or higher rank.
 import { Elysia, t } from "elysia";
-import type { Deps } from "../core/deps.ts";
+import type { Deps, UserAccount } from "../core/deps.ts";
 import { createUser, manageUser, removeUser, updateUser } from "../core/users/users.ts";
 import { requireFreshProof } from "../core/users/step-up.ts";
 import { ceilingOf, MAX_REASON } from "../core/users/balance-changes.ts";
@@ -53,19 +53,19 @@ const manageBody = t.Object({
 });
 
 export function users(deps: Deps, session: SessionSettings) {
-  const list = async (query: Sent<typeof pageQuery & typeof userSearchFields>) => {
+  const list = async (actor: UserAccount, query: Sent<typeof pageQuery & typeof userSearchFields>) => {
     const { page, pageSize } = pageOf(query, 1, LARGE_PAGE_SIZE);
-    const { items, total } = await listUsers(deps, { ...userFilterOf(query), page, pageSize });
+    const { items, total } = await listUsers(deps, actor, { ...userFilterOf(query), page, pageSize });
     return ok({ items, total, page, page_size: pageSize });
   };
   return (
     new Elysia({ prefix: "/api/user" })
       .use(policy(session))
-      .get("/", ({ query }) => list({ p: query.p, page_size: query.page_size }), {
+      .get("/", ({ actor, query }) => list(actor, { p: query.p, page_size: query.page_size }), {
         access: "admin",
         query: t.Object(pageQuery),
       })
-      .get("/search", ({ query }) => list(query), {
+      .get("/search", ({ actor, query }) => list(actor, query), {
         access: "admin",
         query: t.Object({ ...pageQuery, ...userSearchFields }),
       })

@@ -11,6 +11,7 @@ import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
 import { purgeFlows } from "../core/users/auth-flows.ts";
 import { resumeBulks } from "../core/users/bulk-run.ts";
+import { resumeErasures } from "../core/users/erasure.ts";
 import { sendDue } from "../core/users/outbox.ts";
 import type { Job } from "./scheduler.ts";
 
@@ -77,6 +78,7 @@ export function jobsOf(
       everySeconds: () => OUTBOX_SECONDS,
       run: async () => void (await sendDue(deps)),
     },
+    { name: "erasure", everySeconds: () => OUTBOX_SECONDS, run: () => resumeErasures(deps) },
     { name: "user-bulk", everySeconds: () => OUTBOX_SECONDS, run: () => resumeBulks(deps) },
     {
       name: "payment-check",

@@ -7,9 +7,9 @@ import type { LoaderContext } from "./page.ts";
 import { pagingOf } from "./paging.ts";
 
 export async function loadUsers(context: LoaderContext): Promise<UserPageData> {
-  const { deps, url } = context;
+  const { deps, url, user } = context;
   const { page, pageSize } = pagingOf(context);
-  const { items, total } = await listUsers(deps, {
+  const { items, total } = await listUsers(deps, user ?? { id: 0, role: 0 }, {
     ...userFilterOf(sentBy(userSearchFields, url.searchParams)),
     page,
     pageSize,

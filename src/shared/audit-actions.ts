@@ -30,6 +30,7 @@ export const auditActions = {
   "account.registered": system,
   "account.names": system,
   "account.deleted": system,
+  "account.erased": system,
   "email.set": system,
   "password.changed": system,
   "password.reset": system,

@@ -1,6 +1,5 @@
-// How the site shows quota: dollars, yuan, a currency of its own or plain units, and what a typed amount is in whole units.
+// How the site shows quota: dollars, yuan, a currency of its own or plain units; what is typed stands in quota-typed.ts.
 // Refuses to touch the books: an amount that was shown is never stored.
-import { decimalOf, decimalOfNumber, roundedHalfUp, times } from "./decimal.ts";
 import { DEFAULT_QUOTA_PER_UNIT } from "./money.ts";
 
 export const DISPLAY_TYPES = ["USD", "CNY", "TOKENS", "CUSTOM"] as const;
@@ -45,20 +44,4 @@ export function displayOf(site: DisplayFields): ShownCurrency {
 /** Units as an amount of what is shown. */
 export function shownAmount(quota: number, { type, rate, quotaPerUnit }: ShownCurrency): number {
   return type === "TOKENS" ? quota : (quota / quotaPerUnit) * rate;
-}
-
-/**
- * Whole units of an amount that somebody typed in what is shown, half up (money.md 7), halves of negative amounts away from
- * zero. Undefined: no plain decimal number, or beyond the exact integers.
- */
-export function quotaOfTyped(text: string, { type, rate, quotaPerUnit }: ShownCurrency): number | undefined {
-  const [, sign = "", digits = ""] = /^([+-]?)(.*)$/.exec(text.trim()) ?? [];
-  const typed = decimalOf(digits.replace(/^\./, "0.").replace(/\.$/, ""));
-  if (!typed) return undefined;
-  const shown = decimalOfNumber(rate);
-  const units =
-    type === "TOKENS" ? typed : times(typed, decimalOfNumber(quotaPerUnit), { n: shown.d, d: shown.n });
-  const whole = Number(roundedHalfUp(units));
-  if (!Number.isSafeInteger(whole)) return undefined;
-  return sign === "-" && whole !== 0 ? -whole : whole;
 }

@@ -261,6 +261,34 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(gone.body).toMatchObject({ success: true, data: { identities: 3 } });
   });
 
+  test("33: another host ends all passkeys: refused where root has nothing else, else told how many they were", async () => {
+    const { users, passkeys } = app.deps.db.t;
+    await app.deps.db.orm.update(users).set({ role: Role.user }).where(eq(users.role, Role.root));
+    await app.deps.db.orm.delete(passkeys);
+    const root = await app.createUser({ role: Role.root });
+    await prove(root);
+    const add = (user: TestUser) =>
+      app.deps.db.orm
+        .insert(passkeys)
+        .values({ userId: user.id, credentialId: `c${user.id}`, publicKey: "x", name: "x", createdAt: 1 });
+    await add(root);
+    const move = (value: string) =>
+      app.call<Told>("PUT", "/api/option/", { key: "ServerAddress", value }, root);
+    const document = { format: 1, options: { ServerAddress: "https://other.example" } };
+    expect((await move("https://other.example")).body.code).toBe("last_method");
+    expect((await post("/api/config/apply", { document }, root)).body.code).toBe("last_method");
+    expect((await move("https://gate.example/")).body).toEqual({ success: true, message: "" } as never);
+    await app.deps.db.orm.update(users).set({ passwordHash }).where(eq(users.id, root.id));
+    await add(await account({ passwordHash: "" }));
+    await add(await account());
+    expect((await move("https://other.example")).body).toMatchObject({
+      success: true,
+      accounts_without_sign_in: 1,
+      passkeys_orphaned: 3,
+    });
+    await app.deps.options.set("ServerAddress", "https://gate.example");
+  });
+
   test("37: a cookie from before the sign-in is not the one after it, and stays its owner's", async () => {
     const [victim, attacker] = [await account(), await account()];
     const planted = sessionOf(await signIn(attacker.username));

@@ -305,6 +305,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await set("TopupGroupRatio", '{"default":9}');
     await set("QuotaPerUnit", "1000");
     await set("DisplayInCurrencyEnabled", "false");
+    const { users } = app.deps.db.t;
+    await app.deps.db.orm
+      .update(users)
+      .set({ group: "vip", username: `${buyer.username}-renamed` })
+      .where(eq(users.id, buyer.id));
     await notify(report(form));
     expect(await balance()).toBe(1000 + 10 * UNIT);
   });

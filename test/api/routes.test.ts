@@ -79,6 +79,7 @@ const USER = [
   "GET /api/user/self",
   "PUT /api/user/self",
   "DELETE /api/user/self",
+  "GET /api/user/self/export",
   "GET /api/user/token",
   "GET /api/user/aff",
   "GET /api/mj/self",

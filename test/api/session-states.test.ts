@@ -180,6 +180,7 @@ const ASKED_OF_EVERYBODY = [
   "DELETE /api/user/passkey/:id",
   // An account without a password.
   "DELETE /api/user/self",
+  "GET /api/user/self/export",
   "POST /api/user/topup/complete",
   "POST /api/user/topup/refund",
 ];

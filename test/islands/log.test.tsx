@@ -588,6 +588,22 @@ describe("export", () => {
   });
 });
 
+test("the audit trail of the range comes as one file of the server's", async () => {
+  spyOn(URL, "createObjectURL").mockImplementation(() => "blob:x");
+  const click = spyOn(HTMLAnchorElement.prototype, "click").mockImplementation(() => undefined);
+  const island = open({ url: "/log?username=bob&range=30d&type=2" });
+  const headers = { "content-disposition": 'attachment; filename="log-2026-11-20.csv"' };
+  island.answer("GET /api/log/export", new Response("id", { headers }));
+  await island.user.click(screen.getByRole("button", { name: "More actions" }));
+  await island.user.click(screen.getByRole("menuitem", { name: "Export audit trail" }));
+  await settle();
+  expect(click.mock.contexts[0]).toMatchObject({ download: "log-2026-11-20.csv" });
+  const asked = island.requests.find(({ path }) => path === "/api/log/export")?.query;
+  expect(asked).toMatchObject({ type: "3,4,7", username: "bob" });
+  expect(asked?.["start_timestamp"]).toMatch(/^\d+$/);
+  click.mockRestore();
+});
+
 test("the list's call can be copied as curl", async () => {
   const island = open({ url: "/log?username=bob" });
   await island.user.click(screen.getByRole("button", { name: "More actions" }));

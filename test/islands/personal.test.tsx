@@ -1,5 +1,5 @@
 // The profile as its owner meets it: password, token, notices, prices, models, shortcuts, invitation, the way out.
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { fireEvent, screen, within } from "@testing-library/react";
 import { interceptLeaving } from "../../islands/lib/leave.ts";
 import Personal from "../../islands/screens/personal.tsx";
@@ -198,6 +198,36 @@ describe("the account", () => {
     await settle();
     expect(writes(island)).toMatchObject([{ method: "DELETE", path: "/api/user/self" }]);
     expect(left).toEqual(["/login"]);
+  });
+
+  test("erasing is a second, heavier way out, and says what stays", async () => {
+    const island = open();
+    island.answer("DELETE /api/user/self", { success: true });
+    await island.user.click(section("Danger zone").getByRole("button", { name: "Delete and erase my data" }));
+    const dialog = await screen.findByRole("dialog", { name: "Delete your account and erase your data?" });
+    expect(dialog.textContent).toContain("only amounts and numbers stay for the books");
+    await island.user.type(within(dialog).getByRole("textbox"), "ada{Enter}");
+    await settle();
+    expect(writes(island)).toMatchObject([
+      { method: "DELETE", path: "/api/user/self", body: { erase: true } },
+    ]);
+  });
+
+  test("one's own data comes as a file, and a refusal never does", async () => {
+    spyOn(URL, "createObjectURL").mockImplementation(() => "blob:x");
+    const click = spyOn(HTMLAnchorElement.prototype, "click").mockImplementation(() => undefined);
+    const island = open();
+    island.answer("GET /api/user/self/export", { success: false, code: "internal_error", message: "No." });
+    const button = section("Your data").getByRole("button", { name: "Download my data" });
+    await island.user.click(button);
+    await settle();
+    expect([click.mock.calls.length, screen.getAllByText("No.").length]).toEqual([0, 1]);
+    const headers = { "content-disposition": 'attachment; filename="my-data-2026-11-27.json"' };
+    island.answer("GET /api/user/self/export", new Response("{}", { headers }));
+    await island.user.click(button);
+    await settle();
+    expect(click.mock.contexts[0]).toMatchObject({ download: "my-data-2026-11-27.json" });
+    click.mockRestore();
   });
 
   test("root has no way out", () => {

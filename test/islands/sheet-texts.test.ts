@@ -1,6 +1,6 @@
 // What is typed and pasted into sheets: numbers of many countries, and blocks as spreadsheets copy them.
 import { expect, test } from "bun:test";
-import { blockText, readBlock } from "../../islands/lib/tsv.ts";
+import { blockText, readBlock } from "../../src/shared/tsv.ts";
 import { typedNumber } from "../../islands/lib/typed-number.ts";
 
 test.each([

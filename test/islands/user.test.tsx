@@ -442,4 +442,53 @@ describe("many at once", () => {
     await settle();
     expect(writes(island)).toMatchObject([{ path: "/api/user/3/notes", body: { flagged: false } }]);
   });
+
+  test("a file is looked at first; a wrong line is named and nothing begins", async () => {
+    const island = open({ url: "/user?import=1" });
+    const report = {
+      create: 1,
+      change: 2,
+      unchanged: 0,
+      added: 2_500_000,
+      taken: 0,
+      plan: "p1",
+      earlier: null,
+    };
+    const wrong = [{ line: 3, code: "group_unknown", params: { group: "gold" } }];
+    const answers = [
+      { ...report, problems: wrong, problem_count: 1 },
+      { ...report, problems: [], problem_count: 0 },
+    ];
+    island.answer("POST /api/user/import", ({ body }: { body: { plan?: string } }) => ({
+      success: true,
+      data: body.plan === undefined ? { report: answers.shift() } : { id: 9 },
+    }));
+    island.answer("GET /api/user/bulk/9", {
+      success: true,
+      data: { ...RUN, action: "import", done: 3, failed: 0, finished: true, failures: [] },
+    });
+    const drawer = await screen.findByRole("dialog", { name: "Import accounts" });
+    const choose = (text: string) =>
+      island.user.upload(
+        within(drawer).getByLabelText("File"),
+        new File([text], "a.csv", { type: "text/csv" }),
+      );
+    await choose("username\nwrong");
+    expect(await within(drawer).findByText("1 line has a problem")).toBeTruthy();
+    expect(drawer.textContent).toContain("Line 3There is no group named gold");
+    await island.user.click(within(drawer).getByRole("button", { name: "Import 3 accounts" }));
+    await settle();
+    await choose("username\nright");
+    expect(await within(drawer).findByText("This is what the file does")).toBeTruthy();
+    expect(drawer.textContent).toContain("Added to balances$5.00");
+    await island.user.type(within(drawer).getByRole("textbox", { name: /^Reason/ }), "course");
+    await island.user.click(within(drawer).getByRole("button", { name: "Import 3 accounts" }));
+    await settle();
+    expect(writes(island).map(({ body }) => body)).toEqual([
+      { csv: "username\nwrong" },
+      { csv: "username\nright" },
+      { csv: "username\nright", plan: "p1", reason: "course" },
+    ]);
+    expect(location.search).toBe("?run=9");
+  });
 });

@@ -58,7 +58,7 @@ class Caller {
 
 /** They call providers, end the session, or ask for a key. */
 const ELSEWHERE =
-  /^GET \/api\/(user\/bulk\/\{id\}$|oauth\/.*|custom-oauth-provider\/\{id\}$|log\/(token|export|self\/export)$|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|payment\/|user\/(logout|token|epay\/notify|topup\/\{trade_no\}(\/events)?|statement)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
+  /^GET \/api\/(user\/bulk\/\{id\}$|oauth\/.*|custom-oauth-provider\/\{id\}$|log\/(token|export|self\/export)$|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|payment\/|user\/(logout|token|export|self\/export|epay\/notify|topup\/\{trade_no\}(\/events)?|statement)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
 const QUERIES: Record<string, readonly string[]> = {
   "GET /api/log/": ["?page_size=100", "?type=5&page_size=100", "?type=3"],
   "GET /api/log/self": ["?page_size=100"],

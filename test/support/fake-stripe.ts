@@ -23,6 +23,8 @@ export interface FakeStripe {
   refunds: URLSearchParams[];
   /** HTTP status of the next answers; 200: as usual. */
   status: number;
+  /** Waited for before a new session is answered: it is made, and its maker does not know yet. */
+  beforeAnswer: () => Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -30,7 +32,7 @@ export function startFakeStripe(): FakeStripe {
   const sessions: FakeSession[] = [];
   const byKey = new Map<string, FakeSession>();
   const refunds: URLSearchParams[] = [];
-  const stand = { status: 200 };
+  const stand = { status: 200, beforeAnswer: () => Promise.resolve() };
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -71,6 +73,7 @@ export function startFakeStripe(): FakeStripe {
       };
       sessions.push(made);
       byKey.set(key, made);
+      await stand.beforeAnswer();
       return Response.json(made);
     },
   });

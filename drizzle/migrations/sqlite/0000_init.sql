@@ -559,6 +559,19 @@ CREATE TABLE `user_devices` (
 	PRIMARY KEY(`user_id`, `hash`)
 );
 --> statement-breakpoint
+CREATE TABLE `user_import_rows` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`bulk_id` integer NOT NULL,
+	`line` integer NOT NULL,
+	`user_id` integer DEFAULT 0 NOT NULL,
+	`username` text DEFAULT '' NOT NULL,
+	`row_sealed` text DEFAULT '' NOT NULL,
+	`state` integer DEFAULT 0 NOT NULL,
+	`code` text DEFAULT '' NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `user_import_rows_line` ON `user_import_rows` (`bulk_id`,`line`);--> statement-breakpoint
+CREATE INDEX `user_import_rows_state` ON `user_import_rows` (`bulk_id`,`state`,`line`);--> statement-breakpoint
 CREATE TABLE `users` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`username` text NOT NULL,

@@ -84,7 +84,7 @@ function OrderParts({ found, again }: { found: Found; again: () => void }) {
   const isRoot = (user.peek()?.role ?? 0) >= Role.root;
   return (
     <>
-      {isFlagged ? <Flag t={t} order={order} again={again} /> : null}
+      {isFlagged ? <Flag t={t} order={order} again={again} mayLift={isRoot} /> : null}
       <OrderFacts t={t} order={order} />
       <Section title={t("order.history")}>
         <History t={t} order={order} events={events} />
@@ -104,7 +104,17 @@ function OrderParts({ found, again }: { found: Found; again: () => void }) {
 }
 
 /** The account's keys are refused; who looked into the dispute lifts that. */
-function Flag({ t, order, again }: { t: Translate; order: AnyOrderRow; again: () => void }) {
+function Flag({
+  t,
+  order,
+  again,
+  mayLift,
+}: {
+  t: Translate;
+  order: AnyOrderRow;
+  again: () => void;
+  mayLift: boolean;
+}) {
   const lift = async () => {
     const isSure = await confirm({
       title: t("order.lift.title", { name: order.username }),
@@ -123,9 +133,11 @@ function Flag({ t, order, again }: { t: Translate; order: AnyOrderRow; again: ()
   return (
     <Notice tone="warning">
       <p>{t("order.flagged", { name: order.username })}</p>
-      <button type="button" className="btn btn-sm btn-default mt-2" onClick={() => void lift()}>
-        {t("order.lift.action")}
-      </button>
+      {mayLift ? (
+        <button type="button" className="btn btn-sm btn-default mt-2" onClick={() => void lift()}>
+          {t("order.lift.action")}
+        </button>
+      ) : null}
     </Notice>
   );
 }

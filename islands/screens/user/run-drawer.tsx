@@ -148,10 +148,17 @@ function Refusals({ run }: { run: UserBulkRun }) {
       ) : null}
       <ul className="mt-2 flex flex-col gap-1.5 text-[13px]">
         {run.failures.map((each) => (
-          <li key={each.user_id} className="flex flex-wrap gap-x-2">
-            <a className="link" href={patchUrl("/user", { keyword: each.user_id, edit: each.user_id })}>
-              {each.username || `#${each.user_id}`}
-            </a>
+          <li key={each.line ?? each.user_id} className="flex flex-wrap gap-x-2">
+            {each.line === undefined ? null : (
+              <span className="tabular-nums text-muted">{t("user.import.line", { line: each.line })}</span>
+            )}
+            {each.user_id > 0 ? (
+              <a className="link" href={patchUrl("/user", { keyword: each.user_id, edit: each.user_id })}>
+                {each.username || `#${each.user_id}`}
+              </a>
+            ) : (
+              <span className="font-medium">{each.username}</span>
+            )}
             <span className="text-muted">{reasonOf(each.code)}</span>
           </li>
         ))}

@@ -126,6 +126,7 @@ const AUDIT_SENTENCES: Readonly<Record<Exclude<AuditAction, "user.quota">, strin
   "account.registered": "注册了账户",
   "account.names": "修改了账户资料（{{fields}}）",
   "account.deleted": "注销了账户",
+  "account.erased": "注销了账户并清除了个人数据",
   "email.set": "将邮箱改为 {{email}}",
   "password.changed": "修改了密码",
   "password.reset": "通过邮件重置了密码",

@@ -66,21 +66,6 @@ const optionsByGroup = {
     },
     RetryTimes: { kind: int(0, 10), default: "0", unit: "attempts" },
     DisplayInCurrencyEnabled: { kind: bool, default: "true", public: "display_in_currency" },
-    /** What the console shows of quota; the books, the log and the API stay units and dollars. */
-    QuotaDisplayType: { kind: oneOf(...DISPLAY_TYPES), default: "USD", public: "quota_display_type" },
-    USDExchangeRate: {
-      kind: money(0.000001, 1e6, 6),
-      default: "7.3",
-      public: "usd_exchange_rate",
-      unit: "currency_per_dollar",
-    },
-    CustomCurrencySymbol: { kind: currencySymbol, default: "¤", public: "custom_currency_symbol" },
-    CustomCurrencyExchangeRate: {
-      kind: money(0.000001, 1e6, 6),
-      default: "1",
-      public: "custom_currency_exchange_rate",
-      unit: "currency_per_dollar",
-    },
     DisplayTokenStatEnabled: { kind: bool, default: "true" },
     DefaultCollapseSidebar: { kind: bool, default: "false", public: "default_collapse_sidebar" },
     SelfUseModeEnabled: { kind: bool, default: "false", public: "self_use_mode_enabled" },
@@ -374,6 +359,23 @@ const optionsByGroup = {
     TurnstileVerifyUrl: {
       kind: endpoint,
       default: "https://challenges.cloudflare.com/turnstile/v0/siteverify",
+    },
+  },
+  display: {
+    /** What the console shows of quota; the books, the log and the API stay units and dollars. */
+    QuotaDisplayType: { kind: oneOf(...DISPLAY_TYPES), default: "USD", public: "quota_display_type" },
+    USDExchangeRate: {
+      kind: money(0.000001, 1e6, 6),
+      default: "7.3",
+      public: "usd_exchange_rate",
+      unit: "currency_per_dollar",
+    },
+    CustomCurrencySymbol: { kind: currencySymbol, default: "¤", public: "custom_currency_symbol" },
+    CustomCurrencyExchangeRate: {
+      kind: money(0.000001, 1e6, 6),
+      default: "1",
+      public: "custom_currency_exchange_rate",
+      unit: "currency_per_dollar",
     },
   },
   site: {

@@ -41,6 +41,7 @@ const TAB_OF_GROUP = {
   wechat: "system",
   telegram: "system",
   turnstile: "system",
+  display: "other",
   site: "other",
   content: "other",
   version: "other",

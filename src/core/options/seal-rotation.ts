@@ -31,7 +31,18 @@ interface SealedColumn {
 
 /** Every column that holds sealed text. `test/core/options/seal-rotation.test.ts` holds it against the schema. */
 export function sealedColumns(t: Schema): SealedColumn[] {
-  const { tokens, channelKeys, options, redemptions, users, authFlows, totps, customProviders, outbox } = t;
+  const {
+    tokens,
+    channelKeys,
+    options,
+    redemptions,
+    users,
+    authFlows,
+    totps,
+    customProviders,
+    outbox,
+    userImportRows,
+  } = t;
   return [
     { table: tokens, id: tokens.id, column: tokens.keySealed, name: "keySealed" },
     { table: channelKeys, id: channelKeys.id, column: channelKeys.keySealed, name: "keySealed" },
@@ -47,6 +58,7 @@ export function sealedColumns(t: Schema): SealedColumn[] {
       name: "clientSecretSealed",
     },
     { table: outbox, id: outbox.id, column: outbox.letterSealed, name: "letterSealed" },
+    { table: userImportRows, id: userImportRows.id, column: userImportRows.rowSealed, name: "rowSealed" },
   ];
 }
 

@@ -6,10 +6,13 @@ import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { LANGUAGES, Role, UserStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
-import type { Credit, Deps } from "../deps.ts";
+import type { Credit } from "../deps.ts";
 import { auditSteps } from "../logs/audit.ts";
 import type { AuditActor } from "../logs/audit.ts";
 import { balanceSteps } from "./balance-changes.ts";
+import { nowSeconds, roleNow, takeLease } from "./bulk-lease.ts";
+import type { BulkDeps, BulkRun, BulkWork } from "./bulk-lease.ts";
+import { importWork } from "./import/run.ts";
 import { BulkState } from "./bulk.ts";
 import type { BulkAct } from "./bulk.ts";
 import { forgetDevices } from "./devices.ts";
@@ -17,22 +20,7 @@ import { letterLanguage, letterOf } from "./letter-form.ts";
 import { postSteps, sendSoon } from "./outbox.ts";
 import type { UserRow } from "./users.ts";
 
-export type BulkDeps = Pick<
-  Deps,
-  "db" | "clock" | "logger" | "options" | "ledger" | "seal" | "accounts" | "sessions" | "inbox"
->;
-
-const LEASE_SECONDS = 60;
 const CHUNK = 50;
-
-interface Run {
-  id: number;
-  act: BulkAct;
-  reason: string;
-  by: AuditActor;
-}
-
-const nowSeconds = ({ clock }: Pick<Deps, "clock">): number => Math.floor(clock.nowMs() / 1000);
 
 const ACTIONS = {
   group: "user.group",
@@ -42,9 +30,9 @@ const ACTIONS = {
   letter: "user.letter",
 } as const;
 
-function* trailSteps(tx: Orm, deps: BulkDeps, { act, reason, by }: Run, row: UserRow): Steps<void> {
-  // A credit has its row from whoever books it.
-  if (act.action === "credit") return;
+function* trailSteps(tx: Orm, deps: BulkDeps, { act, reason, by }: BulkRun, row: UserRow): Steps<void> {
+  // A credit has its row from whoever books it, a line of a file from import/run.ts.
+  if (act.action === "credit" || act.action === "import") return;
   const what: Record<string, string | boolean> = reason === "" ? {} : { reason };
   if (act.action === "group") Object.assign(what, { before: row.group, group: act.group });
   if (act.action === "flag") what.flagged = act.flagged;
@@ -75,7 +63,7 @@ function* accountSteps(
   tx: Orm,
   credit: (entry: Credit) => Steps<void>,
   deps: BulkDeps,
-  { run, userId }: { run: Run; userId: number },
+  { run, userId }: { run: BulkRun; userId: number },
 ): Steps<boolean> {
   const { users, userBulkItems } = deps.db.t;
   const [mine] = yield* q(
@@ -107,7 +95,7 @@ function* accountSteps(
   if (act.action === "letter") yield* letterSteps(tx, deps, row, act.letters);
   else if (act.action === "group") yield* set({ group: act.group });
   else if (act.action === "flag") yield* set({ flagged: act.flagged });
-  else {
+  else if (act.action !== "import") {
     if (act.action === "disable" && row.role >= Role.root) throw refuse("user_root_undisableable");
     const status = act.action === "disable" ? UserStatus.disabled : UserStatus.enabled;
     if (row.status === status) return true;
@@ -120,7 +108,7 @@ function* accountSteps(
 }
 
 /** What follows the commit, on this node and the others. */
-async function after(deps: BulkDeps, { act }: Run, userId: number): Promise<void> {
+async function after(deps: BulkDeps, { act }: BulkRun, userId: number): Promise<void> {
   if (act.action === "letter") return;
   await deps.accounts.userChanged(userId);
   if (act.action === "disable") {
@@ -129,7 +117,7 @@ async function after(deps: BulkDeps, { act }: Run, userId: number): Promise<void
   } else if (act.action === "enable") await deps.sessions.endAll(userId, "enabled");
 }
 
-async function doOne(deps: BulkDeps, run: Run, userId: number): Promise<void> {
+async function doOne(deps: BulkDeps, run: BulkRun, userId: number): Promise<void> {
   const { userBulkItems } = deps.db.t;
   try {
     const isDone = await deps.ledger.atomic((tx, credit) => accountSteps(tx, credit, deps, { run, userId }));
@@ -153,49 +141,37 @@ async function doOne(deps: BulkDeps, run: Run, userId: number): Promise<void> {
   }
 }
 
-/** The lease is this node's for another while; false: another node works on it, or it is over. */
-async function takeLease(deps: BulkDeps, id: number, isHeld: boolean): Promise<boolean> {
-  const { userBulks } = deps.db.t;
-  const now = nowSeconds(deps);
-  const rows = await deps.db.orm
-    .update(userBulks)
-    .set({ leaseUntil: now + LEASE_SECONDS })
-    .where(
-      and(
-        eq(userBulks.id, id),
-        eq(userBulks.finishedAt, 0),
-        isHeld ? undefined : lt(userBulks.leaseUntil, now),
-      ),
-    )
-    .returning({ id: userBulks.id });
-  return rows.length > 0;
-}
-
-/** The rank of whoever asked as it is now; 0 where they may do nothing any more. */
-async function roleNow(deps: BulkDeps, by: AuditActor): Promise<number> {
-  const account = await deps.accounts.user(by.id);
-  const isThere = account !== undefined && !account.deleted && account.status === UserStatus.enabled;
-  return isThere && account.role >= Role.admin ? account.role : 0;
+/** Accounts of a run, by their ids. */
+function accountWork(deps: BulkDeps, id: number): BulkWork {
+  const { userBulkItems } = deps.db.t;
+  return {
+    async waiting(count) {
+      const rows = await deps.db.orm
+        .select({ userId: userBulkItems.userId })
+        .from(userBulkItems)
+        .where(and(eq(userBulkItems.bulkId, id), eq(userBulkItems.state, BulkState.waiting)))
+        .orderBy(asc(userBulkItems.userId))
+        .limit(count);
+      return rows.map(({ userId }) => userId);
+    },
+    one: (run, userId) => doOne(deps, run, userId),
+  };
 }
 
 /** Works on one run until it is through; does nothing where another node does. */
 async function runBulk(deps: BulkDeps, id: number): Promise<void> {
-  const { userBulks, userBulkItems } = deps.db.t;
+  const { userBulks } = deps.db.t;
   if (!(await takeLease(deps, id, false))) return;
   const [row] = await deps.db.orm.select().from(userBulks).where(eq(userBulks.id, id));
   if (!row) return;
   const by = JSON.parse(row.actor) as AuditActor;
   const act = JSON.parse(row.params) as BulkAct;
+  const work = act.action === "import" ? importWork(deps, id) : accountWork(deps, id);
   for (;;) {
     const run = { id, act, reason: row.reason, by: { ...by, role: await roleNow(deps, by) } };
-    const waiting = await deps.db.orm
-      .select({ userId: userBulkItems.userId })
-      .from(userBulkItems)
-      .where(and(eq(userBulkItems.bulkId, id), eq(userBulkItems.state, BulkState.waiting)))
-      .orderBy(asc(userBulkItems.userId))
-      .limit(CHUNK);
+    const waiting = await work.waiting(CHUNK);
     if (waiting.length === 0) break;
-    for (const { userId } of waiting) await doOne(deps, run, userId);
+    for (const each of waiting) await work.one(run, each);
     // Calls of others come in between.
     await new Promise((resolve) => setImmediate(resolve));
     if (!(await takeLease(deps, id, true))) return;

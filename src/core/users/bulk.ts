@@ -24,7 +24,9 @@ export type BulkAct =
   | { action: "credit"; amount: number }
   | { action: "disable" | "enable" }
   | { action: "flag"; flagged: boolean }
-  | { action: "letter"; letters: Partial<Record<Language, BulkLetter>> };
+  | { action: "letter"; letters: Partial<Record<Language, BulkLetter>> }
+  /** `file`: SHA-256 (hex) of what was brought in (import/start.ts). */
+  | { action: "import"; file: string };
 
 type BulkRow = Schema["userBulks"]["$inferSelect"];
 
@@ -117,7 +119,13 @@ export interface BulkJson {
   finished: boolean;
   created_at: number;
   /** The first thousand that were refused. */
-  failures: { user_id: number; username: string; code: string }[];
+  failures: {
+    user_id: number;
+    username: string;
+    code: string;
+    /** Of a file. */
+    line?: number;
+  }[];
 }
 
 /** One of many in a list: without its counts. */
@@ -152,34 +160,65 @@ export async function listBulks(deps: Pick<Deps, "db">, actor: UserAccount): Pro
   return rows.map(toldOf);
 }
 
+/** How many of a run's items are in which state, and the first that were refused. */
+interface BulkOutcome {
+  counts: { state: number; count: number }[];
+  failures: () => Promise<BulkJson["failures"]>;
+}
+
+async function accountsOutcome({ db }: Pick<Deps, "db">, id: number): Promise<BulkOutcome> {
+  const { users, userBulkItems } = db.t;
+  const ofRun = eq(userBulkItems.bulkId, id);
+  return {
+    counts: await db.orm
+      .select({ state: userBulkItems.state, count: countRows() })
+      .from(userBulkItems)
+      .where(and(ofRun, inArray(userBulkItems.state, [BulkState.done, BulkState.refused])))
+      .groupBy(userBulkItems.state),
+    async failures() {
+      const rows = await db.orm
+        .select({ user_id: userBulkItems.userId, username: users.username, code: userBulkItems.code })
+        .from(userBulkItems)
+        .leftJoin(users, eq(users.id, userBulkItems.userId))
+        .where(and(ofRun, eq(userBulkItems.state, BulkState.refused)))
+        .orderBy(asc(userBulkItems.userId))
+        .limit(MOST_FAILURES);
+      return rows.map((each) => ({ ...each, username: each.username ?? "" }));
+    },
+  };
+}
+
+async function importOutcome({ db }: Pick<Deps, "db">, id: number): Promise<BulkOutcome> {
+  const { userImportRows: lines } = db.t;
+  const ofRun = eq(lines.bulkId, id);
+  return {
+    counts: await db.orm
+      .select({ state: lines.state, count: countRows() })
+      .from(lines)
+      .where(and(ofRun, inArray(lines.state, [BulkState.done, BulkState.refused])))
+      .groupBy(lines.state),
+    failures: () =>
+      db.orm
+        .select({ user_id: lines.userId, username: lines.username, code: lines.code, line: lines.line })
+        .from(lines)
+        .where(and(ofRun, eq(lines.state, BulkState.refused)))
+        .orderBy(asc(lines.line))
+        .limit(MOST_FAILURES),
+  };
+}
+
 /** How far a run is. Another administrator's counts as missing; root sees all. */
 export async function getBulk(deps: Pick<Deps, "db">, actor: UserAccount, id: number): Promise<BulkJson> {
-  const { users, userBulks, userBulkItems } = deps.db.t;
+  const { userBulks } = deps.db.t;
   const [bulk] = await deps.db.orm.select().from(userBulks).where(eq(userBulks.id, id));
   if (!bulk || (bulk.actorId !== actor.id && actor.role < Role.root)) throw refuse("record_missing");
-  const counts = await deps.db.orm
-    .select({ state: userBulkItems.state, count: countRows() })
-    .from(userBulkItems)
-    .where(
-      and(eq(userBulkItems.bulkId, id), inArray(userBulkItems.state, [BulkState.done, BulkState.refused])),
-    )
-    .groupBy(userBulkItems.state);
+  const { counts, failures } = await (bulk.action === "import" ? importOutcome : accountsOutcome)(deps, id);
   const countOf = (state: number) => counts.find((each) => each.state === state)?.count ?? 0;
   const failed = countOf(BulkState.refused);
-  const failures =
-    failed === 0
-      ? []
-      : await deps.db.orm
-          .select({ user_id: userBulkItems.userId, username: users.username, code: userBulkItems.code })
-          .from(userBulkItems)
-          .leftJoin(users, eq(users.id, userBulkItems.userId))
-          .where(and(eq(userBulkItems.bulkId, id), eq(userBulkItems.state, BulkState.refused)))
-          .orderBy(asc(userBulkItems.userId))
-          .limit(MOST_FAILURES);
   return {
     ...toldOf(bulk),
     done: countOf(BulkState.done),
     failed,
-    failures: failures.map((each) => ({ ...each, username: each.username ?? "" })),
+    failures: failed === 0 ? [] : await failures(),
   };
 }

@@ -39,7 +39,7 @@ export interface NewAccount extends Pick<UserValues, "username" | "displayName">
   /** Runs first in the transaction: what it throws undoes everything. */
   before?: ((tx: Orm) => Steps<void>) | undefined;
   /** Runs last, with the new account's id: what it throws undoes everything too. */
-  after?: ((tx: Orm, userId: number) => Steps<void>) | undefined;
+  after?: ((tx: Orm, userId: number, credit: (entry: Credit) => Steps<void>) => Steps<void>) | undefined;
 }
 
 /** What a name and an account without one begin with. */
@@ -81,7 +81,7 @@ export async function addUser(deps: UserDeps, account: NewAccount): Promise<numb
       const tokenId = deps.options.get("GenerateDefaultToken")
         ? yield* firstTokenSteps(tx, deps, user)
         : undefined;
-      if (account.after) yield* account.after(tx, user.id);
+      if (account.after) yield* account.after(tx, user.id, credit);
       return { user, inviter, tokenId };
     });
     if (made.tokenId !== undefined) await deps.accounts.tokenChanged(made.tokenId);

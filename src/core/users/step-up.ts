@@ -7,9 +7,12 @@ import { verifyPassword } from "./credentials.ts";
 import { factorsOf } from "./factors/factor-rows.ts";
 import { arePasskeysOn } from "./factors/passkeys.ts";
 import { proveSecondCode } from "./factors/totp.ts";
+import { enabledProviders, isRedirecting } from "./providers/registry.ts";
+import type { RegistryDeps } from "./providers/registry.ts";
 import type { Session } from "./sessions.ts";
 
-export type StepUpDeps = Pick<Deps, "db" | "clock" | "seal" | "options" | "accounts" | "sessions">;
+export type StepUpDeps = RegistryDeps &
+  Pick<Deps, "db" | "clock" | "seal" | "options" | "accounts" | "sessions">;
 
 /** Whom an action asks: everybody, or accounts with a second factor (identity.md 5.4). */
 export type ProofNeed = "everybody" | "with_factor";
@@ -37,7 +40,10 @@ async function proofMethods(deps: StepUpDeps, actor: Pick<UserAccount, "id">): P
     .select({ provider: identities.provider })
     .from(identities)
     .where(eq(identities.userId, actor.id));
-  return [...methods, ...bound.map(({ provider }) => `provider:${provider}`)];
+  // A round by one that is off, or that sends no browser anywhere, proves nothing.
+  const rounds = (await enabledProviders(deps)).filter(isRedirecting).map(({ id }) => id);
+  const own = bound.filter(({ provider }) => rounds.includes(provider));
+  return [...methods, ...own.map(({ provider }) => `provider:${provider}`)];
 }
 
 /** Throws Failure `verification_required` (403) unless the session is freshly proven. */

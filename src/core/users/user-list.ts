@@ -3,6 +3,7 @@
 import { and, asc, desc, eq, gte, isNull, lt, lte, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { contains, countRows } from "../../db/database.ts";
+import { Role } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { getUserFor, withIdentities } from "./users.ts";
@@ -50,7 +51,7 @@ function keySeen({ db }: Pick<Deps, "db">): SQL<number> {
 }
 
 /** In the console or by a key, whichever was later. */
-function lastSeen(deps: Pick<Deps, "db">): SQL<number> {
+export function lastSeen(deps: Pick<Deps, "db">): SQL<number> {
   const { users } = deps.db.t;
   const greatest = sql.raw(deps.db.kind === "postgres" ? "greatest" : "max");
   return sql`${greatest}(${users.lastSeenAt}, ${keySeen(deps)})`.mapWith(Number) as SQL<number>;
@@ -91,11 +92,25 @@ export function userWhere(deps: Pick<Deps, "db" | "clock">, filter: UserFilter):
   return and(...filters);
 }
 
-function adminJson(json: UserJson, row: UserRow, seen: number): AdminUserJson {
+/** What is noted about an administrator is for higher ranks, never for that administrator. */
+export function mayReadNotes(viewer: Pick<UserAccount, "id" | "role">, row: UserRow): boolean {
+  if (viewer.id === row.id) return false;
+  return viewer.role >= Role.root || row.role < viewer.role;
+}
+
+interface Shown {
+  row: UserRow;
+  /** Unix seconds. */
+  seen: number;
+  viewer: Pick<UserAccount, "id" | "role">;
+}
+
+function adminJson(json: UserJson, { row, seen, viewer }: Shown): AdminUserJson {
+  const isNoted = mayReadNotes(viewer, row);
   return {
     ...json,
-    remark: row.remark,
-    flagged: row.flagged,
+    remark: isNoted ? row.remark : "",
+    flagged: isNoted && row.flagged,
     last_seen_at: seen,
     created_at: row.createdAt,
   };
@@ -103,6 +118,7 @@ function adminJson(json: UserJson, row: UserRow, seen: number): AdminUserJson {
 
 export async function listUsers(
   deps: Deps,
+  viewer: Pick<UserAccount, "id" | "role">,
   query: UserQuery,
 ): Promise<{ items: AdminUserJson[]; total: number }> {
   const { users } = deps.db.t;
@@ -130,7 +146,7 @@ export async function listUsers(
   );
   const items = found.flatMap(({ row, seen }, at) => {
     const json = shown[at];
-    return json ? [adminJson(json, row, Number(seen))] : [];
+    return json ? [adminJson(json, { row, seen: Number(seen), viewer })] : [];
   });
   return { items, total: count?.total ?? 0 };
 }
@@ -144,7 +160,5 @@ export async function getUserAsAdmin(deps: Deps, actor: UserAccount, id: number)
     .from(users)
     .where(eq(users.id, id));
   if (!found) throw refuse("user_missing");
-  // What is noted about an administrator is not for that administrator.
-  const row = actor.id === id ? { ...found.row, remark: "", flagged: false } : found.row;
-  return adminJson(json, row, Number(found.seen));
+  return adminJson(json, { row: found.row, seen: Number(found.seen), viewer: actor });
 }

@@ -14,6 +14,7 @@ import { checkedDisplayName, checkedUsername, checkNewPassword, checkPassword } 
 import { hashPassword, newAccessToken, verifyPassword } from "./credentials.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { removeFactorSteps } from "./factors/factor-rows.ts";
+import { eraseSoon, eraseSteps } from "./erasure.ts";
 import { forgetDevices } from "./devices.ts";
 import { nameKey } from "./folding.ts";
 import { mailFor, refuseTakenMail } from "./mail-rules.ts";
@@ -274,12 +275,18 @@ export async function ownSecrets(
   return { hasPassword: passwordHash !== "", hasAccessToken: accessTokenHash !== null };
 }
 
-export async function deleteSelf(deps: Deps, actor: AuditActor): Promise<void> {
+/** `erase`: name, address and texts go too; the books stay (erasure.ts). */
+export async function deleteSelf(
+  deps: Deps,
+  actor: AuditActor,
+  { erase }: { erase: boolean } = { erase: false },
+): Promise<void> {
   if (actor.role >= Role.root) throw refuse("user_root_self_undeletable");
-  await softDelete(deps, await findUser(deps, actor.id), actor);
+  await softDelete(deps, await findUser(deps, actor.id), actor, erase);
+  if (erase) eraseSoon(deps, actor.id);
 }
 
-async function softDelete(deps: Deps, row: UserRow, by: AuditActor): Promise<void> {
+async function softDelete(deps: Deps, row: UserRow, by: AuditActor, erases = false): Promise<void> {
   const { identities, remoteObjects, users } = deps.db.t;
   const isOwn = by.id === row.id;
   const action: AuditAction = isOwn ? "account.deleted" : "user.delete";
@@ -296,7 +303,16 @@ async function softDelete(deps: Deps, row: UserRow, by: AuditActor): Promise<voi
     // Whoever leaves may come anew; whom an administrator deleted meets "deleted" when their provider vouches for them.
     if (isOwn)
       yield* q(tx.delete(identities).where(eq(identities.userId, row.id)).returning({ id: identities.id }));
-    yield* auditSteps(tx, deps, { user: row, action, by });
+    if (erases) yield* eraseSteps(tx, deps, row.id);
+    // Of whom is forgotten the row says that it was, and neither name nor address.
+    const nobody = { ...by, username: "", address: "", userAgent: "" };
+    yield* auditSteps(
+      tx,
+      deps,
+      erases
+        ? { user: { id: row.id, username: "" }, action: "account.erased", by: nobody }
+        : { user: row, action, by },
+    );
   });
   await deps.accounts.userChanged(row.id);
   await endEverywhere(deps, row.id, "deleted");

@@ -198,7 +198,18 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     description: "A new password ends every other session.",
     body: { display_name: "Ada", original_password: "correct horse", password: "battery staple" },
   },
-  "DELETE /api/user/self": { tag: "Account", summary: "Delete the own account" },
+  "DELETE /api/user/self": {
+    tag: "Account",
+    summary: "Delete the own account",
+    description:
+      "With `erase` name, address and texts go for good and the books stay; it needs fresh proof of who asks.",
+    body: { erase: true },
+  },
+  "GET /api/user/self/export": {
+    tag: "Account",
+    summary: "All that the site has of the caller, as one JSON file",
+    description: "Without secrets, as a stream. Needs fresh proof of who asks.",
+  },
   "GET /api/user/token": {
     tag: "Account",
     summary: "Make a new access token",
@@ -347,6 +358,22 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
   },
   "GET /api/user/bulk": { tag: "Users", summary: "List the latest runs over many accounts" },
   "GET /api/user/bulk/{id}": { tag: "Users", summary: "Show how far a run over many accounts is" },
+  "POST /api/user/import": {
+    tag: "Users",
+    summary: "Make and change accounts by a CSV file",
+    description:
+      "Columns id, username, email, display_name, password, group, remark, credit_usd. Without `plan` nothing is written: the answer says what the file would do and what is wrong by line. With the `plan` of that answer it begins a run.",
+    body: {
+      csv: "username,email,group,credit_usd\ngrace,grace@example.org,vip,5\n",
+      reason: "Spring course",
+    },
+  },
+  "GET /api/user/export": {
+    tag: "Users",
+    summary: "Accounts as a CSV file",
+    description: "The filters of the search. Times are UTC, amounts dollars; the order is that of the ids.",
+    csv: "An account.",
+  },
   "PUT /api/user/{id}/notes": {
     tag: "Users",
     summary: "Write the remark and the mark of an account",

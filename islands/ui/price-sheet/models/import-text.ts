@@ -9,7 +9,7 @@ import {
 } from "../../../../src/shared/price-row.ts";
 import type { PriceRow, TokenKind } from "../../../../src/shared/price-row.ts";
 import { PRICE_MAPS } from "../../../../src/shared/row-maps.ts";
-import { readBlock } from "../../../lib/tsv.ts";
+import { readBlock } from "../../../../src/shared/tsv.ts";
 import { typedNumber } from "../../../lib/typed-number.ts";
 import type { Desk, Edit } from "../desk.ts";
 

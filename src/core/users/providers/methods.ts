@@ -6,6 +6,7 @@ import { q } from "../../../db/database.ts";
 import type { Orm, Steps } from "../../../db/database.ts";
 import { Role, UserStatus } from "../../../shared/enums.ts";
 import { refuse } from "../../../shared/failures.ts";
+import { passkeySite } from "../../../shared/passkey-site.ts";
 import type { OptionKey } from "../../options/definitions.ts";
 import type { Deps } from "../../deps.ts";
 import { arePasskeysOn } from "../factors/passkeys.ts";
@@ -111,48 +112,79 @@ async function refuseRootsLockedOut(deps: MethodDeps, actorId: number, left: Rem
   }
 }
 
+/** What goes with a way in: accounts that have only that, and passkeys that no browser will show any more. */
+export interface WaysInLoss {
+  accounts: number;
+  passkeys: number;
+}
+
+const NO_LOSS: WaysInLoss = { accounts: 0, passkeys: 0 };
+
+/** Accounts that have a way in now and would have none. */
+async function countLosing(deps: MethodDeps, left: Remaining): Promise<number> {
+  const before = await remaining(deps, {});
+  return countOf(deps, and(hasMethod(deps, before), sql`not ${hasMethod(deps, left)}`));
+}
+
+/** Whether passkeys are in use, and an address lies at another host: none of them fits it. */
+function isOtherHost({ options }: Pick<Deps, "options">, address: string): boolean {
+  if (!arePasskeysOn({ options })) return false;
+  return passkeySite(options.get("ServerAddress"))?.id !== passkeySite(address)?.id;
+}
+
+async function refuseHostLoss(deps: MethodDeps, actorId: number, address: string): Promise<WaysInLoss> {
+  if (!isOtherHost(deps, address)) return NO_LOSS;
+  const left = await remaining(deps, { passkeys: true });
+  await refuseRootsLockedOut(deps, actorId, left);
+  const { passkeys } = deps.db.t;
+  const [row] = await deps.db.orm.select({ n: sql<number>`count(*)` }).from(passkeys);
+  return { accounts: await countLosing(deps, left), passkeys: Number(row?.n ?? 0) };
+}
+
 /**
- * What an option that is about ways in needs beside its own form, before it is stored. Answers how many accounts have
- * only the way in that is switched off. Throws `last_method`, `oidc_discovery_failed`.
+ * What an option that is about ways in needs beside its own form, before it is stored. Answers what goes with it. Throws
+ * `last_method`, `oidc_discovery_failed`.
  */
 export async function checkWaysIn(
   deps: MethodDeps,
   actorId: number,
   key: string,
   value: string,
-): Promise<number> {
+): Promise<WaysInLoss> {
   if (key === "oidc.well_known" && /^https?:\/\//.test(value) && URL.canParse(value)) {
     await readDiscovery(deps, issuerOfDocument(value));
-    return 0;
+    return NO_LOSS;
   }
-  if (value !== "false") return 0;
+  if (key === "ServerAddress") return refuseHostLoss(deps, actorId, value);
+  if (value !== "false") return NO_LOSS;
   if (key === "PasswordLoginEnabled") {
     const left = await remaining(deps, { passwords: true });
     await refuseNoneLeft(deps, actorId, left);
-    return countOf(deps, sql`not ${hasMethod(deps, left)}`);
+    return { accounts: await countLosing(deps, left), passkeys: 0 };
   }
   if (key === "passkey.enabled") {
     const left = await remaining(deps, { passkeys: true });
     await refuseRootsLockedOut(deps, actorId, left);
-    return countOf(deps, sql`not ${hasMethod(deps, left)}`);
+    return { accounts: await countLosing(deps, left), passkeys: 0 };
   }
   const provider = PROVIDER_SWITCHES[key as OptionKey];
-  if (provider === undefined || !(await enabledProviders(deps)).some(({ id }) => id === provider)) return 0;
-  return refuseProviderLoss(deps, actorId, provider);
+  if (provider === undefined || !(await enabledProviders(deps)).some(({ id }) => id === provider))
+    return NO_LOSS;
+  return { accounts: await refuseProviderLoss(deps, actorId, provider), passkeys: 0 };
 }
 
 /**
  * The same for a document, which may switch several ways in off at once: each of them alone would leave the others.
- * `off`: options that are false afterwards. Throws `last_method`.
+ * `off`: options that are false afterwards; `address`: the site's address then. Throws `last_method`.
  */
 export async function refuseWaysInLoss(
   deps: MethodDeps,
   actorId: number,
-  off: readonly string[],
+  { off, address }: { off: readonly string[]; address: string },
 ): Promise<void> {
   const providers = off.flatMap((key) => PROVIDER_SWITCHES[key as OptionKey] ?? []);
   const passwords = off.includes("PasswordLoginEnabled");
-  const passkeys = off.includes("passkey.enabled");
+  const passkeys = off.includes("passkey.enabled") || isOtherHost(deps, address);
   if (providers.length === 0 && !passwords && !passkeys) return;
   const left = await remaining(deps, { providers, passwords, passkeys });
   await refuseRootsLockedOut(deps, actorId, left);

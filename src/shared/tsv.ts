@@ -1,8 +1,8 @@
 // A block of cells as spreadsheets put it on the clipboard: lines of cells between tabs, quoted where a cell holds either.
-// Files have commas in place of the tabs.
+// Files have commas or semicolons in place of the tabs.
 
 /** Cells of a pasted text; the line break that spreadsheets end with is none of them. */
-export function readBlock(text: string, separator: "\t" | "," = "\t"): string[][] {
+export function readBlock(text: string, separator: "\t" | "," | ";" = "\t"): string[][] {
   const rows: string[][] = [[]];
   let cell = "";
   let at = 0;

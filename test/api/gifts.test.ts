@@ -1,0 +1,256 @@
+// Codes with an end, and gifts that nobody can farm: booked by kind, rewards once and where the site says so after the first paid
+// order, and never paid out by a refund. On both databases.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { and, eq } from "drizzle-orm";
+import { audit } from "../../src/core/ledger/audit.ts";
+import type { OptionKey } from "../../src/core/options/definitions.ts";
+import { receivePayment } from "../../src/core/payments/orders.ts";
+import { takeBack } from "../../src/core/payments/taken-back.ts";
+import { addUser } from "../../src/core/users/new-user.ts";
+import { Role } from "../../src/shared/enums.ts";
+import { startTestApp } from "../support/app.ts";
+import type { TestApp, TestUser } from "../support/app.ts";
+import { testClock } from "../support/clock.ts";
+import { DATABASE_KINDS } from "../support/postgres.ts";
+
+const UNIT = 500_000;
+
+describe.each(DATABASE_KINDS)("on %s", (database) => {
+  // Codes end by the clock of a shared database, which is the machine's.
+  const clock = testClock(Date.now());
+  let app: TestApp;
+  let root: TestUser;
+  let user: TestUser;
+  let changed: [OptionKey, string][] = [];
+  let serial = 0;
+
+  async function set(key: OptionKey, text: string): Promise<void> {
+    changed.push([key, app.deps.options.text(key)]);
+    await app.deps.options.set(key, text);
+  }
+
+  beforeAll(async () => {
+    app = await startTestApp({ database, clock });
+    root = await app.createUser({ role: Role.root });
+    await app.deps.options.set("ServerAddress", "https://gate.example");
+    await app.deps.options.set("EpayId", "1001");
+    await app.deps.options.set("EpayKey", "key");
+    await app.deps.options.set("PayAddress", "https://pay.example");
+  });
+  afterAll(() => app.close());
+  beforeEach(async () => {
+    user = await app.createUser();
+  });
+  afterEach(async () => {
+    for (const [key, text] of changed.toReversed()) await app.deps.options.set(key, text);
+    changed = [];
+    await app.deps.ledger.flush();
+    expect((await audit(app.deps.db)).differences).toEqual([]);
+  });
+
+  /** The time that codes end by: the shared database's, where nodes share one. */
+  const now = () => Math.floor((database === "postgres" ? Date.now() : clock.nowMs()) / 1000);
+
+  async function makeCode(expiredTime: number): Promise<{ id: number; key: string }> {
+    const name = `code ${++serial}`;
+    const body = { name, quota: UNIT, count: 1, expired_time: expiredTime };
+    const made = await app.call<{ data: string[]; code?: string }>("POST", "/api/redemption/", body, root);
+    const [key = ""] = made.body.data;
+    const list = await app.call<{ data: { items: { id: number }[] } }>(
+      "GET",
+      `/api/redemption/?keyword=${key}`,
+      undefined,
+      root,
+    );
+    return { id: list.body.data.items[0]?.id ?? 0, key };
+  }
+
+  const redeem = async (key: string, as = user) =>
+    (
+      await app.call<{ success: boolean; code?: string; data: number }>(
+        "POST",
+        "/api/user/topup",
+        { key },
+        as,
+      )
+    ).body;
+
+  async function rowOf(id: number) {
+    const { users } = app.deps.db.t;
+    await app.deps.ledger.flush();
+    const [row] = await app.deps.db.orm.select().from(users).where(eq(users.id, id));
+    if (!row) throw new Error("no user");
+    return row;
+  }
+
+  async function endAt(id: number, expiresAt: number): Promise<void> {
+    const { redemptions } = app.deps.db.t;
+    await app.deps.db.orm.update(redemptions).set({ expiresAt }).where(eq(redemptions.id, id));
+  }
+
+  test("a code ends at its second, whatever the clock of the node says; without an end it never does", async () => {
+    const past = await app.call<{ code: string }>(
+      "POST",
+      "/api/redemption/",
+      { name: "late", quota: 1, count: 1, expired_time: now() - 3600 },
+      root,
+    );
+    expect(past.body.code).toBe("redemption_end_past");
+    const [lasting, ended, endless] = [
+      await makeCode(now() + 3600),
+      await makeCode(now() + 3600),
+      await makeCode(0),
+    ];
+    await endAt(ended.id, now());
+    // A node whose clock is an hour off: where several share a database it is asked, not the node.
+    if (database === "postgres") clock.jump(-3_600_000);
+    expect(await redeem(ended.key)).toMatchObject({ success: false, code: "redemption_expired" });
+    if (database === "postgres") clock.jump(2 * 3_600_000);
+    expect(await redeem(lasting.key)).toMatchObject({ success: true, data: UNIT });
+    if (database === "postgres") clock.jump(-3_600_000);
+    expect(await redeem(endless.key)).toMatchObject({ success: true, data: UNIT });
+    expect((await rowOf(user.id)).quota).toBe(2 * UNIT);
+    // Given more time it is good again; a used one says that it was used, over or not.
+    const longer = { id: ended.id, name: "longer", quota: UNIT, expired_time: now() + 60 };
+    expect((await app.call("PUT", "/api/redemption/", longer, root)).body).toMatchObject({
+      data: { expired_time: longer.expired_time },
+    });
+    expect(await redeem(ended.key)).toMatchObject({ success: true });
+    await endAt(lasting.id, now() - 5);
+    expect(await redeem(lasting.key)).toMatchObject({ code: "redemption_used" });
+  });
+
+  test("many at once at a code's last second: at most one gets it", async () => {
+    const { id, key } = await makeCode(now() + 3600);
+    await endAt(id, now() + 1);
+    const said = await Promise.all(Array.from({ length: 12 }, () => redeem(key)));
+    const won = said.filter(({ success }) => success).length;
+    expect(won).toBeLessThanOrEqual(1);
+    expect((await rowOf(user.id)).quota).toBe(won * UNIT);
+  });
+
+  async function invite(inviter: TestUser): Promise<TestUser & { row: number }> {
+    const username = `guest${++serial}`;
+    const id = await addUser(app.deps, { username, displayName: username, inviterId: inviter.id });
+    return { id, username, headers: {}, row: id };
+  }
+
+  /** An order of 10 dollars, as the row would stand before its callback. */
+  async function ordered(userId: number): Promise<string> {
+    const { orders } = app.deps.db.t;
+    const tradeNo = `USR${userId}NO${String(++serial).padStart(16, "0")}`;
+    const at = now();
+    await app.deps.db.orm.insert(orders).values({
+      tradeNo,
+      userId,
+      rail: "epay",
+      quota: 10 * UNIT,
+      moneyMinor: 7300,
+      currency: "CNY",
+      status: "pending",
+      createdAt: at,
+      updatedAt: at,
+      expiresAt: at + 3600,
+    });
+    return tradeNo;
+  }
+
+  const paid = (tradeNo: string) =>
+    receivePayment(app.deps, {
+      rail: "epay",
+      eventId: `e${tradeNo}`,
+      tradeNo,
+      providerRef: `p${tradeNo}`,
+      moneyMinor: 7300,
+      currency: undefined,
+      doubt: "",
+      payload: {},
+    });
+
+  test("an invitation is rewarded once: at the registration, or with the first paid order where the site says so", async () => {
+    await set("QuotaForInviter", "700");
+    await set("QuotaForInvitee", "300");
+    await invite(user);
+    expect(await rowOf(user.id)).toMatchObject({ affCount: 1, affQuota: 700, affHistoryQuota: 700 });
+    await set("InviteRewardAfterFirstOrder", "true");
+    const guest = await invite(user);
+    expect((await rowOf(user.id)).affQuota).toBe(700);
+    expect((await rowOf(guest.id)).quota).toBe(300);
+    // What was promised is given, whatever the site promises by then; two orders at once are one first order.
+    await set("QuotaForInviter", "9000");
+    const two = [await ordered(guest.id), await ordered(guest.id)];
+    expect(await Promise.all([...two, ...two].map(paid))).toContain("credited");
+    expect(await rowOf(user.id)).toMatchObject({ affCount: 2, affQuota: 1400, affHistoryQuota: 1400 });
+    await paid(await ordered(guest.id));
+    expect((await rowOf(user.id)).affQuota).toBe(1400);
+    // A code is no order, and who is gone by then gets nothing.
+    const other = await app.createUser();
+    const late = await invite(other);
+    const { users } = app.deps.db.t;
+    const { key } = await makeCode(0);
+    await redeem(key, { ...user, id: user.id });
+    expect((await rowOf(other.id)).affQuota).toBe(0);
+    await app.deps.db.orm.update(users).set({ deletedAt: 1 }).where(eq(users.id, other.id));
+    await paid(await ordered(late.id));
+    expect((await rowOf(other.id)).affQuota).toBe(0);
+    expect((await rowOf(late.id)).inviteReward).toBe(0);
+  });
+
+  test("gifts are booked by kind, and a refund of everything that was paid never pays one out", async () => {
+    await set("QuotaForNewUser", "1000");
+    await set("QuotaForInvitee", "300");
+    const guest = await invite(user);
+    const tradeNo = await ordered(guest.id);
+    await paid(tradeNo);
+    await takeBack(app.deps, { tradeNo, eventId: `whole:${tradeNo}`, reason: "refund" }, () => ({
+      refundedMinor: 7300 * 5,
+    }));
+    expect((await rowOf(guest.id)).quota).toBe(1300);
+    const { credits } = app.deps.db.t;
+    const booked = await app.deps.db.orm
+      .select({ kind: credits.kind, amount: credits.amount })
+      .from(credits)
+      .where(and(eq(credits.userId, guest.id)));
+    expect(booked.toSorted((a, b) => (a.kind < b.kind ? -1 : 1))).toEqual([
+      { kind: "invite", amount: 300 },
+      { kind: "payment", amount: 10 * UNIT },
+      { kind: "refund", amount: -10 * UNIT },
+      { kind: "register", amount: 1000 },
+    ]);
+  });
+
+  test("the two options of display say one thing, whichever is saved; amounts of the API stay dollars or units", async () => {
+    const shown = async () => {
+      const { body } = await app.call<{ data: Record<string, unknown> }>("GET", "/api/status");
+      return [body.data["quota_display_type"], body.data["display_in_currency"]];
+    };
+    const unit = async () => {
+      const { body } = await app.call<{ data: { unit: string } }>(
+        "GET",
+        "/api/user/topup/info",
+        undefined,
+        user,
+      );
+      return body.data.unit;
+    };
+    expect([await shown(), await unit()]).toEqual([["USD", true], "dollars"]);
+    await set("QuotaDisplayType", "CNY");
+    expect([await shown(), await unit()]).toEqual([["CNY", true], "dollars"]);
+    await set("DisplayInCurrencyEnabled", "false");
+    expect([await shown(), await unit()]).toEqual([["TOKENS", false], "quota"]);
+    await set("DisplayInCurrencyEnabled", "true");
+    expect(await shown()).toEqual(["USD", true]);
+    await set("QuotaDisplayType", "TOKENS");
+    expect([await shown(), await unit()]).toEqual([["TOKENS", false], "quota"]);
+    await set("QuotaDisplayType", "CUSTOM");
+    expect(await shown()).toEqual(["CUSTOM", true]);
+    // One written without the other, as a settings file may: units where either says so.
+    const { options } = app.deps.db.t;
+    await app.deps.db.orm
+      .insert(options)
+      .values({ key: "DisplayInCurrencyEnabled", value: "false" })
+      .onConflictDoUpdate({ target: options.key, set: { value: "false" } });
+    await app.deps.options.reload();
+    expect([await shown(), await unit()]).toEqual([["TOKENS", false], "quota"]);
+  });
+});

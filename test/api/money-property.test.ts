@@ -1,0 +1,209 @@
+// Whatever is mixed with whatever: calls, orders, callbacks right and wrong, completions by hand, refunds, disputes, codes and gifts,
+// some of them at once, by chance. Afterwards users.quota = credits − use − held, and each credit has its reason. Both databases.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eq, sql } from "drizzle-orm";
+import fc from "fast-check";
+import { audit } from "../../src/core/ledger/audit.ts";
+import type { Reservation } from "../../src/core/deps.ts";
+import { completeOrder, markExpired, markFailed, receivePayment } from "../../src/core/payments/orders.ts";
+import { takeBack } from "../../src/core/payments/taken-back.ts";
+import { redeem } from "../../src/core/users/redemptions.ts";
+import { sha256Hex } from "../../src/core/kit/seal.ts";
+import { newRequestId } from "../../src/http/request-id.ts";
+import { Failure } from "../../src/shared/failures.ts";
+import { startTestApp } from "../support/app.ts";
+import type { TestApp } from "../support/app.ts";
+import { testClock } from "../support/clock.ts";
+import { DATABASE_KINDS } from "../support/postgres.ts";
+
+const ORDERS = 3;
+const CODES = 2;
+const MONEY = 997;
+const which = fc.nat(ORDERS - 1);
+
+const step = fc.oneof(
+  fc.record({
+    do: fc.constant("call" as const),
+    hold: fc.integer({ min: 0, max: 4000 }),
+    charge: fc.nat(6000),
+  }),
+  fc.record({ do: fc.constant("open" as const), hold: fc.integer({ min: 1, max: 4000 }) }),
+  fc.record({ do: fc.constant("close" as const), charge: fc.option(fc.nat(6000)) }),
+  fc.record({
+    do: fc.constant("callback" as const),
+    order: which,
+    money: fc.constantFrom(MONEY, MONEY, MONEY, MONEY - 1, undefined),
+    payment: fc.constantFrom("a", "a", "b"),
+  }),
+  fc.record({ do: fc.constant("byHand" as const), order: which, isProRata: fc.boolean() }),
+  fc.record({
+    do: fc.constant("refund" as const),
+    order: which,
+    minor: fc.integer({ min: 1, max: MONEY + 50 }),
+  }),
+  fc.record({ do: fc.constant("dispute" as const), order: which, minor: fc.constantFrom(0, 500, MONEY) }),
+  fc.record({ do: fc.constantFrom("expire" as const, "fail" as const), order: which }),
+  fc.record({ do: fc.constant("redeem" as const), code: fc.nat(CODES - 1) }),
+  fc.record({ do: fc.constant("admin" as const), amount: fc.integer({ min: -3000, max: 3000 }) }),
+);
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+/** The steps of one list are taken at once. */
+const history = fc.array(fc.array(step, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 8 });
+
+describe.each(DATABASE_KINDS)("on %s", (database) => {
+  const clock = testClock();
+  let app: TestApp;
+  let channelId = 0;
+  let serial = 0;
+
+  beforeAll(async () => {
+    app = await startTestApp({ database, clock });
+    channelId = await app.createChannel({});
+  });
+  afterAll(() => app.close());
+
+  /** One user's life: what of it is settled stands in `used`, and what is still open in `open`. */
+  async function begin() {
+    const { deps } = app;
+    const { orders, redemptions } = deps.db.t;
+    const { id } = await app.createUser({ quota: 9000 });
+    const actor = await deps.accounts.user(id);
+    if (!actor) throw new Error("no user");
+    const life = ++serial;
+    const now = Math.floor(clock.nowMs() / 1000);
+    const tradeNos = Array.from(
+      { length: ORDERS },
+      (_, n) => `USR${id}NO${String(life * 10 + n).padStart(16, "0")}`,
+    );
+    const codes = Array.from({ length: CODES }, (_, n) => `code-${life}-${n}`);
+    const base = { userId: id, rail: "epay", moneyMinor: MONEY, currency: "CNY", status: "pending" };
+    const times = { createdAt: now, updatedAt: now, expiresAt: now + 3600 };
+    await deps.db.orm
+      .insert(orders)
+      .values(tradeNos.map((tradeNo, n) => ({ ...base, ...times, tradeNo, quota: 5000 + n })));
+    await deps.db.orm.insert(redemptions).values(
+      codes.map((code) => ({
+        userId: id,
+        keyHash: sha256Hex(code),
+        keySealed: "",
+        quota: 777,
+        name: code,
+      })),
+    );
+    return { id, actor, tradeNos, codes, open: [] as Reservation[], used: 0 };
+  }
+  type Life = Awaited<ReturnType<typeof begin>>;
+
+  async function settle(life: Life, held: Reservation, quota: number): Promise<void> {
+    const counts = { promptTokens: 1, completionTokens: 1, useTimeMs: 1 };
+    const what = {
+      modelName: "gpt-4o-mini",
+      channelId,
+      group: "default",
+      isStream: false,
+      content: "",
+      other: {},
+    };
+    await held.settle({ quota, ...counts, ...what });
+    life.used += quota;
+  }
+
+  async function hold({ actor }: Life, amount: number): Promise<Reservation> {
+    const requestId = newRequestId(clock.nowMs());
+    return app.deps.ledger.reserve({ requestId, user: actor, token: undefined, amount });
+  }
+
+  async function take(life: Life, given: Step): Promise<unknown> {
+    const { deps } = app;
+    const tradeNo = "order" in given ? (life.tradeNos[given.order] ?? "") : "";
+    const eventId = `event-${++serial}`;
+    switch (given.do) {
+      case "call":
+        return settle(life, await hold(life, given.hold), given.charge);
+      case "open":
+        return void life.open.push(await hold(life, given.hold));
+      case "close": {
+        const held = life.open.shift();
+        return held && (given.charge === null ? held.release() : settle(life, held, given.charge));
+      }
+      case "callback":
+        return receivePayment(deps, {
+          rail: "epay",
+          eventId,
+          tradeNo,
+          // Whoever pays "b" pays another order's money, or a second time.
+          providerRef: given.payment === "a" ? `a-${tradeNo}` : `b-${life.id}`,
+          moneyMinor: given.money,
+          currency: undefined,
+          doubt: "",
+          payload: {},
+        });
+      case "byHand":
+        return completeOrder(deps, life.actor, { tradeNo, reason: "test", isProRata: given.isProRata });
+      case "refund":
+        return takeBack(deps, { tradeNo, eventId, reason: "refund" }, (known) => ({
+          refundedMinor: Math.max(known.refundedMinor, given.minor),
+        }));
+      case "dispute":
+        return takeBack(deps, { tradeNo, eventId, reason: "dispute" }, () => ({
+          disputedMinor: given.minor,
+        }));
+      case "expire":
+        return markExpired(deps, tradeNo);
+      case "fail":
+        return markFailed(deps, tradeNo, "no");
+      case "redeem":
+        return redeem(deps, life.actor, life.codes[given.code] ?? "");
+      case "admin":
+        return deps.ledger.atomic(function* (_tx, credit) {
+          yield* credit({ userId: life.id, amount: given.amount, kind: "admin" });
+        });
+    }
+  }
+
+  async function expectSound(life: Life): Promise<void> {
+    const { db, ledger } = app.deps;
+    await ledger.flush();
+    const { credits, orders, redemptions, reservations, users } = db.t;
+    const [user] = await db.orm.select().from(users).where(eq(users.id, life.id));
+    const booked = await db.orm.select().from(credits).where(eq(credits.userId, life.id));
+    const [held] = await db.orm
+      .select({ sum: sql`coalesce(sum(${reservations.amount}), 0)`.mapWith(Number) })
+      .from(reservations)
+      .where(eq(reservations.userId, life.id));
+    const sum = (of: readonly { amount: number }[]) => of.reduce((total, { amount }) => total + amount, 0);
+    expect(user?.quota).toBe(sum(booked) - life.used - (held?.sum ?? 0));
+    expect(user?.usedQuota).toBe(life.used);
+    for (const order of await db.orm.select().from(orders).where(eq(orders.userId, life.id))) {
+      const wasCredited = order.creditedAt > 0;
+      const paid = booked.filter(({ kind, ref }) => kind === "payment" && ref === order.tradeNo);
+      expect(paid.map(({ amount }) => amount)).toEqual(wasCredited ? [order.quota] : []);
+      const back = booked.filter(({ kind, ref }) => kind === "refund" && ref.startsWith(`${order.tradeNo}:`));
+      expect(sum(back) + order.debitedQuota).toBe(0);
+      const gone = Math.min(order.moneyMinor, order.refundedMinor + order.disputedMinor);
+      expect(order.debitedQuota).toBe(wasCredited ? Math.floor((order.quota * gone) / order.moneyMinor) : 0);
+    }
+    for (const code of await db.orm.select().from(redemptions).where(eq(redemptions.userId, life.id))) {
+      const got = booked.filter(({ kind, ref }) => kind === "redeem" && ref === String(code.id));
+      expect(got).toHaveLength(code.status === 3 ? 1 : 0);
+    }
+  }
+
+  test("any interleaving keeps users.quota = credits − use − held, and every credit has its reason", async () => {
+    await fc.assert(
+      fc.asyncProperty(history, async (batches) => {
+        const life = await begin();
+        for (const batch of batches) {
+          const results = await Promise.allSettled(batch.map((each) => take(life, each)));
+          for (const result of results)
+            if (result.status === "rejected") expect(result.reason).toBeInstanceOf(Failure);
+          await expectSound(life);
+        }
+        await Promise.all(life.open.map((held) => held.release()));
+        await expectSound(life);
+      }),
+      { numRuns: database === "sqlite" ? 40 : 15 },
+    );
+    expect((await audit(app.deps.db)).differences).toEqual([]);
+  }, 120_000);
+});

@@ -1,0 +1,172 @@
+// A person's own data: all of it in one file without secrets, and erased so that the books still balance. Both databases.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eq } from "drizzle-orm";
+import { audit } from "../../src/core/ledger/audit.ts";
+import { resumeErasures } from "../../src/core/users/erasure.ts";
+import { ownSections } from "../../src/core/users/own-data.ts";
+import { startTestApp } from "../support/app.ts";
+import type { TestApp, TestUser } from "../support/app.ts";
+import { testClock } from "../support/clock.ts";
+import { DATABASE_KINDS } from "../support/postgres.ts";
+
+type Told = { success: boolean; code?: string };
+
+const ELEVEN_MINUTES_MS = 11 * 60_000;
+const SECRET_PROMPT = "a heron in the rain, for my aunt Gisela";
+
+describe.each(DATABASE_KINDS)("on %s", (database) => {
+  let app: TestApp;
+  let admin: TestUser;
+  const clock = testClock();
+  beforeAll(async () => {
+    app = await startTestApp({ database, clock });
+    admin = await app.createUser({ role: 100 });
+  });
+  afterAll(() => app.close());
+
+  /** Somebody with a row in every table that knows people. */
+  async function person(username: string): Promise<TestUser & { key: string }> {
+    const user = await app.createUser({ username });
+    const mail = `${username}@mail.example`;
+    const { users } = app.deps.db.t;
+    await app.deps.db.orm.update(users).set({ email: mail, emailKey: mail }).where(eq(users.id, user.id));
+    const { key } = await app.createToken(user.id, { name: `laptop of ${username}` });
+    const { db } = app.deps;
+    const { drawings, identities, outbox, tasks, logs } = db.t;
+    const at = Math.floor(clock.nowMs() / 1000);
+    await db.orm.insert(identities).values({
+      userId: user.id,
+      provider: "github",
+      subject: `9${user.id}`,
+      label: `${username}-hub`,
+      createdAt: at,
+    });
+    await db.orm.insert(drawings).values({ userId: user.id, prompt: SECRET_PROMPT, progress: "100%" });
+    await db.orm.insert(tasks).values({ userId: user.id, data: SECRET_PROMPT, progress: "100%" });
+    await db.orm.insert(outbox).values({
+      userId: user.id,
+      kind: "operator",
+      letterSealed: "s1.sealed-letter",
+      createdAt: at,
+      nextAt: at + 10_000,
+    });
+    await db.orm.insert(logs).values({
+      createdAt: at,
+      type: 5,
+      userId: user.id,
+      username,
+      content: `${username} could not: ${SECRET_PROMPT}`,
+    });
+    const given = { id: user.id, quota_change: 700, quota_reason: `for ${username}` };
+    expect((await app.call<Told>("PUT", "/api/user/", given, admin)).body.success).toBe(true);
+    return { ...user, key };
+  }
+  const read = async (user: TestUser) => {
+    const answer = await fetch(`${app.url}/api/user/self/export`, { headers: user.headers });
+    return { answer, text: await answer.text() };
+  };
+
+  test("one file holds every row of the person and no secret, and nobody else's", async () => {
+    const anna = await person("anna");
+    await person("bert");
+    const { answer, text } = await read(anna);
+    expect(answer.headers.get("content-disposition")).toMatch(
+      /^attachment; filename="my-data-[\d-]+\.json"$/,
+    );
+    const data = JSON.parse(text) as Record<string, unknown[]>;
+    for (const { name } of ownSections(app.deps.db)) expect(data[name]).toBeArray();
+    expect(data["account"]).toMatchObject({ username: "anna", email: "anna@mail.example", quota: 700 });
+    expect(data["keys"]).toMatchObject([{ name: "laptop of anna" }]);
+    expect(data["identities"]).toMatchObject([{ provider: "github", label: "anna-hub" }]);
+    expect(data["balance_entries"]).toMatchObject([{ kind: "admin", amount: 700 }]);
+    expect(data["drawings"]).toMatchObject([{ prompt: SECRET_PROMPT }]);
+    expect(data["letters_waiting"]).toMatchObject([{ kind: "operator" }]);
+    expect(JSON.stringify(data["log"])).toContain("anna could not");
+    for (const secret of [anna.key, "sealed-letter", "_sealed", "_hash", "password_hash", "bert"])
+      expect(text).not.toContain(secret);
+  });
+
+  test("every table that knows people is in the file, or named here with its reason", () => {
+    const elsewhere = new Map([
+      ["logs", "the file's log"],
+      ["users", "the file's account"],
+      ["rollups", "sums of the log"],
+      ["redemptions", "who made a code; what was redeemed is a balance entry"],
+      ["reservations", "a moment of a call"],
+      ["remoteObjects", "ids at providers"],
+      ["authFlows", "hashes for ten minutes"],
+      ["userDevices", "hashes"],
+      ["totps", "secrets"],
+      ["backupCodes", "hashes"],
+      ["userBulkItems", "what administrators did stands in the log"],
+      ["userImportRows", "what administrators did stands in the log"],
+      ["priceRevisions", "acts of administrators"],
+      ["priceDrafts", "acts of administrators"],
+    ]);
+    const known = new Set(ownSections(app.deps.db).map(({ table }) => table as object));
+    const missing = Object.entries(app.deps.db.t).filter(
+      ([name, table]) => "userId" in table && !known.has(table) && !elsewhere.has(name),
+    );
+    expect(missing.map(([name]) => name)).toEqual([]);
+  });
+
+  test("erasing forgets name, address and texts everywhere, and the books balance", async () => {
+    const gisela = await person("gisela");
+    await app.deps.ledger.flush();
+    expect((await app.call<Told>("DELETE", "/api/user/self", { erase: true }, gisela)).body.success).toBe(
+      true,
+    );
+    // A row that is written late, by a call that was under way.
+    const { logs, marks, users } = app.deps.db.t;
+    const late = {
+      createdAt: 1,
+      type: 5,
+      userId: gisela.id,
+      username: "gisela",
+      tokenName: "laptop of gisela",
+      quota: 0,
+    };
+    await app.deps.db.orm.insert(logs).values({ ...late, content: "模型倍率 1.00" });
+    await resumeErasures(app.deps);
+    const dump: string[] = [];
+    for (const table of Object.values(app.deps.db.t))
+      dump.push(JSON.stringify(await app.deps.db.orm.select().from(table as typeof users)));
+    // Administrators' own rows and the inbox name whom they dealt with no more than the books do.
+    for (const trace of [
+      "laptop of gisela",
+      "gisela@mail.example",
+      "gisela-hub",
+      "9" + String(gisela.id) + '"',
+      "for gisela",
+      "gisela could not",
+    ])
+      expect([trace, dump.some((text) => text.includes(trace))]).toEqual([trace, false]);
+    const [row] = await app.deps.db.orm.select().from(users).where(eq(users.id, gisela.id));
+    expect(row).toMatchObject({ username: `erased@${gisela.id}`, email: "", displayName: "", quota: 700 });
+    expect((await audit(app.deps.db)).differences).toEqual([]);
+    const called = await fetch(`${app.url}/v1/models`, {
+      headers: { authorization: `Bearer ${gisela.key}` },
+    });
+    expect(called.status).toBe(401);
+    // The name is free again, and the work is over after an hour.
+    const again = { username: "gisela", password: "another password" };
+    expect((await app.call<Told>("POST", "/api/user/", again, admin)).body.success).toBe(true);
+    clock.advance(2 * 3_600_000);
+    await resumeErasures(app.deps);
+    const open = (await app.deps.db.orm.select().from(marks)).filter(({ key }) => key.startsWith("erase:"));
+    expect(open).toEqual([]);
+  });
+
+  test("both ask for fresh proof; root is not erased", async () => {
+    const fritz = await app.createUser({ username: "fritz" });
+    clock.advance(ELEVEN_MINUTES_MS);
+    const { answer, text } = await read(fritz);
+    expect([answer.status, (JSON.parse(text) as Told).code]).toEqual([403, "verification_required"]);
+    const refused = await app.call<Told>("DELETE", "/api/user/self", { erase: true }, fritz);
+    expect([refused.status, refused.body.code]).toEqual([403, "verification_required"]);
+    const boss = await app.createUser({ role: 100 });
+    expect((await app.call<Told>("DELETE", "/api/user/self", { erase: true }, boss)).body.code).toBe(
+      "user_root_self_undeletable",
+    );
+  });
+});

@@ -1,0 +1,122 @@
+// Payments and codes on two nodes that share a database: a hundred callbacks, a person who completes by hand, and two people with
+// one code, all at once. Whoever is told what: it is credited once.
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { eq } from "drizzle-orm";
+import { audit } from "../../src/core/ledger/audit.ts";
+import { startTestApp } from "../support/app.ts";
+import type { TestApp, TestUser } from "../support/app.ts";
+import { startFakeEpay } from "../support/fake-epay.ts";
+import type { EpayTrade } from "../support/fake-epay.ts";
+import { createTestDatabase } from "../support/postgres.ts";
+import type { TestDatabase } from "../support/postgres.ts";
+
+const UNIT = 500_000;
+const epay = startFakeEpay();
+let database: TestDatabase;
+let here: TestApp;
+let there: TestApp;
+let root: TestUser;
+let buyer: TestUser;
+
+beforeAll(async () => {
+  database = await createTestDatabase("postgres");
+  const env = {
+    DATABASE_URL: database.databaseUrl ?? "",
+    ENCRYPTION_KEY: "one key for both nodes",
+    SESSION_SECRET: "one secret for both nodes",
+  };
+  here = await startTestApp({ env });
+  await here.deps.options.set("ServerAddress", here.url);
+  await here.deps.options.set("EpayId", epay.pid);
+  await here.deps.options.set("EpayKey", epay.key);
+  await here.deps.options.set("PayAddress", epay.url);
+  there = await startTestApp({ env });
+  root = await here.createUser({ role: 100 });
+  buyer = await here.createUser();
+});
+afterAll(async () => {
+  await here.close();
+  await there.close();
+  await database.drop();
+  await epay.stop();
+});
+afterEach(async () => {
+  await Promise.all([here.deps.ledger.flush(), there.deps.ledger.flush()]);
+  expect((await audit(here.deps.db)).differences).toEqual([]);
+});
+
+async function balance(): Promise<number> {
+  const { users } = here.deps.db.t;
+  const [row] = await here.deps.db.orm
+    .select({ quota: users.quota })
+    .from(users)
+    .where(eq(users.id, buyer.id));
+  return row?.quota ?? Number.NaN;
+}
+
+async function submitted(): Promise<EpayTrade> {
+  const wish = { rail: "epay", method: "alipay", amount: 10 };
+  const { body } = await here.call<{ data: { url: string; fields: Record<string, string> } }>(
+    "POST",
+    "/api/user/topup/pay",
+    wish,
+    buyer,
+  );
+  return epay.submit(body.data.url, body.data.fields);
+}
+
+const notifyOf = (app: TestApp) => `${app.url}/api/user/epay/notify`;
+
+test("a hundred callbacks on two nodes credit once, and both nodes know the balance", async () => {
+  const before = await balance();
+  const trade = await submitted();
+  const said = await Promise.all(
+    Array.from({ length: 100 }, (_, number) =>
+      epay.pay(trade, { notifyUrl: notifyOf(number % 2 ? here : there) }),
+    ),
+  );
+  expect(said).toContain("success");
+  expect(await balance()).toBe(before + 10 * UNIT);
+});
+
+test("callbacks on one node and a completion by hand on the other credit once", async () => {
+  const before = await balance();
+  const trade = await submitted();
+  const byHand = { trade_no: trade.form["out_trade_no"], reason: "bank" };
+  await Promise.all([
+    epay.pay(trade, { notifyUrl: notifyOf(here) }),
+    there.call("POST", "/api/user/topup/complete", byHand, root),
+    epay.pay(trade, { notifyUrl: notifyOf(there), method: "POST" }),
+    here.call("POST", "/api/user/topup/complete", byHand, root),
+  ]);
+  expect(await balance()).toBe(before + 10 * UNIT);
+});
+
+test("one code on two nodes at its last moment is worth its value once", async () => {
+  const made = await here.call<{ data: string[] }>(
+    "POST",
+    "/api/redemption/",
+    { name: "shared", quota: UNIT, count: 1, expired_time: Math.floor(Date.now() / 1000) + 3600 },
+    root,
+  );
+  const [key = ""] = made.body.data;
+  const before = await balance();
+  const said = await Promise.all(
+    Array.from({ length: 10 }, (_, number) =>
+      (number % 2 ? here : there).call<{ success: boolean; code?: string }>(
+        "POST",
+        "/api/user/topup",
+        { key },
+        buyer,
+      ),
+    ),
+  );
+  expect(said.filter(({ body }) => body.success)).toHaveLength(1);
+  expect(await balance()).toBe(before + UNIT);
+  const { redemptions } = here.deps.db.t;
+  await here.deps.db.orm.update(redemptions).set({ status: 1, expiresAt: Math.floor(Date.now() / 1000) });
+  for (const node of [here, there])
+    expect((await node.call<{ code: string }>("POST", "/api/user/topup", { key }, buyer)).body.code).toBe(
+      "redemption_expired",
+    );
+});

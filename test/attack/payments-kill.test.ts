@@ -1,0 +1,174 @@
+// An order whose node is killed between every two of its steps: between row, provider and answer, while the payment is entered,
+// statement by statement where the database can be held there, and after it. Started again, told again: credited once.
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import postgres from "postgres";
+import { SQLITE_FILE } from "../../src/db/connect.ts";
+import { lockFile } from "../support/lock-file.ts";
+import { signedEvent, startFakeStripe } from "../support/fake-stripe.ts";
+import type { FakeSession, FakeStripe } from "../support/fake-stripe.ts";
+import { DATABASE_KINDS } from "../support/postgres.ts";
+import { startSite } from "./site.ts";
+import type { Person, Site } from "./site.ts";
+
+const UNIT = 500_000;
+const SECRET = "whsec_0123456789abcdefghijkl";
+const START_QUOTA = 1000;
+/** The lock that a trigger waits for. */
+const GATE = 4_242_019;
+/** What one transaction of a payment writes, in its order. */
+const STEPS = [
+  ["orders", "update"],
+  ["credits", "insert"],
+  ["users", "update"],
+  ["logs", "insert"],
+  ["payment_events", "insert"],
+] as const;
+
+describe.each(DATABASE_KINDS)("on %s", (kind) => {
+  let site: Site;
+  let stripe: FakeStripe;
+  let sql: ReturnType<typeof postgres> | undefined;
+
+  beforeAll(async () => {
+    stripe = startFakeStripe();
+    site = await startSite({ kind });
+    await site.set("ServerAddress", site.server.url);
+    await site.set("StripeApiBase", stripe.url);
+    await site.set("StripeApiSecret", "sk_test_0123456789");
+    await site.set("StripeWebhookSecret", SECRET);
+    if (site.databaseUrl !== undefined) {
+      sql = postgres(site.databaseUrl, { max: 3, onnotice: () => undefined });
+      await sql.unsafe(
+        `create function wait_at_gate() returns trigger language plpgsql as 'begin perform pg_advisory_xact_lock_shared(${GATE}); return new; end'`,
+      );
+    }
+  }, 60_000);
+  afterAll(async () => {
+    await sql?.end();
+    await site.remove();
+    await stripe.stop();
+  });
+
+  const order = (buyer: Person) => buyer.send("POST", "/api/user/topup/pay", { rail: "stripe", amount: 10 });
+  const newest = (): FakeSession => {
+    const session = stripe.sessions.at(-1);
+    if (!session) throw new Error("no session");
+    return session;
+  };
+
+  async function tell(session: FakeSession): Promise<number> {
+    const { payload, header } = await signedEvent(
+      "checkout.session.completed",
+      { ...session, payment_status: "paid", status: "complete" },
+      { secret: SECRET, timestamp: Math.floor(Date.now() / 1000), id: `evt_${session.id}` },
+    );
+    const answer = await fetch(`${site.server.url}/api/stripe/webhook`, {
+      method: "POST",
+      headers: { "stripe-signature": header },
+      body: payload,
+    });
+    await answer.text();
+    return answer.status;
+  }
+
+  async function expectCreditedOnce(buyer: Person, session: FakeSession): Promise<void> {
+    expect(await tell(session)).toBe(200);
+    expect(await tell(session)).toBe(200);
+    const self = (await buyer.send("GET", "/api/user/self")) as { quota: number };
+    const state = (await buyer.send("GET", `/api/user/topup/${session.client_reference_id}`)) as {
+      status: string;
+    };
+    expect([self.quota, state.status]).toEqual([START_QUOTA + 10 * UNIT, "success"]);
+  }
+
+  async function killAndRestart(): Promise<void> {
+    await site.server.kill();
+    await site.server.restart();
+  }
+
+  test("after the provider made its session, before the node knows of it", async () => {
+    const buyer = await site.person(START_QUOTA);
+    const killed = Promise.withResolvers<void>();
+    stripe.beforeAnswer = () => {
+      void site.server.kill().then(() => killed.resolve());
+      return killed.promise;
+    };
+    expect(await order(buyer).catch((error: unknown) => error)).toBeInstanceOf(Error);
+    await killed.promise;
+    stripe.beforeAnswer = () => Promise.resolve();
+    await site.server.restart();
+    await expectCreditedOnce(buyer, newest());
+  }, 60_000);
+
+  test("after the order was answered, and after the payment was", async () => {
+    const buyer = await site.person(START_QUOTA);
+    await order(buyer);
+    const session = newest();
+    await killAndRestart();
+    expect(await tell(session)).toBe(200);
+    await killAndRestart();
+    await expectCreditedOnce(buyer, session);
+  }, 60_000);
+
+  if (kind === "sqlite")
+    test("while the payment waits to be entered: it is one write, which is there or is not", async () => {
+      const buyer = await site.person(START_QUOTA);
+      await order(buyer);
+      const session = newest();
+      const lock = lockFile(join(site.server.dataDir, SQLITE_FILE));
+      const told = tell(session).then(
+        (status) => status,
+        () => 0,
+      );
+      // The event came first on its own connection: what is answered after it was asked after it.
+      for (let i = 0; i < 3; i++) await (await fetch(`${site.server.url}/api/status/test`)).text();
+      await site.server.kill();
+      lock.release();
+      expect(await told).toBe(0);
+      await site.server.restart();
+      await expectCreditedOnce(buyer, session);
+    }, 60_000);
+
+  if (kind === "postgres")
+    test.each(STEPS)(
+      "while %s waits for its %s in the transaction that credits",
+      async (table, event) => {
+        if (!sql) throw new Error("no database");
+        const buyer = await site.person(START_QUOTA);
+        await order(buyer);
+        const session = newest();
+        const gate = await sql.reserve();
+        await gate`select pg_advisory_lock(${GATE})`;
+        await sql.unsafe(
+          `create trigger held before ${event} on ${table} for each row execute function wait_at_gate()`,
+        );
+        const told = tell(session).then(
+          (status) => status,
+          () => 0,
+        );
+        const isHeld = async (): Promise<boolean> => {
+          const [row] = await gate<{ held: number }[]>`
+          select count(*)::int as held from pg_locks where locktype = 'advisory' and not granted`;
+          return (row?.held ?? 0) > 0;
+        };
+        while (!(await isHeld())) await new Promise((resolve) => setImmediate(resolve));
+        await site.server.kill();
+        expect(await told).toBe(0);
+        await gate`select pg_advisory_unlock(${GATE})`;
+        gate.release();
+        await sql.unsafe(`drop trigger held on ${table}`);
+        const [row] = await sql`select status from orders where trade_no = ${session.client_reference_id}`;
+        expect(row?.["status"]).toBe("pending");
+        await site.server.restart();
+        await expectCreditedOnce(buyer, session);
+      },
+      60_000,
+    );
+
+  test("after all of it the books balance", async () => {
+    await site.server.stop();
+    expect(site.server.audit()).toMatchObject({ code: 0 });
+    await site.server.restart();
+  }, 60_000);
+});

@@ -104,7 +104,10 @@ export function channels(deps: Deps, session: SessionSettings) {
         "/",
         async ({ body: { channel, ...body } }) => {
           const input = channel ? { ...channel, ...body } : body;
-          return { ...ok(await createChannels(deps, input)), channel_info_dropped: droppedStates(deps, input) };
+          return {
+            ...ok(await createChannels(deps, input)),
+            channel_info_dropped: droppedStates(deps, input),
+          };
         },
         { access: "admin", body: t.Object(newFields) },
       )

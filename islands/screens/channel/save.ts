@@ -28,7 +28,9 @@ function atField(error: unknown): unknown {
 /** Several keys make channels of their own, unless the form says that they are one's. */
 function createChannel(values: ChannelValues, hasSeveral: boolean): Promise<readonly number[]> {
   const body = { key: "", ...bodyOf(values) };
-  return call(api.channel.post(hasSeveral && values.keysTogether ? { ...body, mode: "multi_to_single" } : body));
+  return call(
+    api.channel.post(hasSeveral && values.keysTogether ? { ...body, mode: "multi_to_single" } : body),
+  );
 }
 
 export interface ChannelSave {

@@ -27,7 +27,15 @@ import type { ChannelRow } from "./rows.ts";
 import type { Deps } from "../deps.ts";
 import { CHANNEL_WITHOUT_KEY } from "../logs/sentences.ts";
 import { readChannelInfo } from "./channel-info.ts";
-import { followKeys, insertKeys, isAnyOn, keyRowsOf, lockChannel, reviveKeys, writeKeys } from "./key-rows.ts";
+import {
+  followKeys,
+  insertKeys,
+  isAnyOn,
+  keyRowsOf,
+  lockChannel,
+  reviveKeys,
+  writeKeys,
+} from "./key-rows.ts";
 
 const IDS_PER_QUERY = 500;
 const MAX_NAME_CHARS = 512;

@@ -228,9 +228,7 @@ function accountsOf(text: string): string[] {
   return [isRecord(list) ? JSON.stringify(list) : text.replace(/\s*\n\s*/g, "")];
 }
 
-export type ChannelChanges = Partial<
-  Omit<ChannelRow, "id" | "usedQuota" | "goneKeysQuota" | "createdTime">
->;
+export type ChannelChanges = Partial<Omit<ChannelRow, "id" | "usedQuota" | "goneKeysQuota" | "createdTime">>;
 
 /** Columns for the fields that are given. `before` is the row that is changed; undefined for a new one. */
 export function channelChanges(input: ChannelInput, before: ChannelRow | undefined): ChannelChanges {

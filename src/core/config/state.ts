@@ -140,7 +140,8 @@ export function* refuseMoved(
             .where(inArray(db.t.channelKeys.channelId, [...touched])),
         );
   const areChannelsSame =
-    now.length === touched.length && withHashes(now, keys).every((row) => known.get(row.id) === settingsOf(row));
+    now.length === touched.length &&
+    withHashes(now, keys).every((row) => known.get(row.id) === settingsOf(row));
   if (revision !== state.revision || !areOptionsSame || !isNewestSame || !areChannelsSame)
     throw refuse("config_moved");
 }

@@ -99,7 +99,16 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
     if (quota > 0) {
       const { action, model } = submission;
       const suffix = wire.chargeSuffix(answer.upstreamId);
-      await settleTask(held, price, { call, action, model, channelId: channel.id, keyId, group, suffix, atMs });
+      await settleTask(held, price, {
+        call,
+        action,
+        model,
+        channelId: channel.id,
+        keyId,
+        group,
+        suffix,
+        atMs,
+      });
     } else await held.release();
     return new Response(submission.reply?.(answer) ?? answer.text, {
       status: answer.status,

@@ -86,7 +86,7 @@ export interface Lease {
 }
 
 /** What a key is doing, as this node knows it. */
-export interface KeyUse {
+interface KeyUse {
   requests: number;
   limited: number;
   inFlight: number;

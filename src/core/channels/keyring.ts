@@ -47,7 +47,7 @@ export interface ChosenKey {
 }
 
 /** Whether a channel can be asked now: some key is fit, all of them rest, or what is awake is full. */
-export type Fitness = "fit" | "resting" | "full" | "off";
+type Fitness = "fit" | "resting" | "full" | "off";
 
 /** Models are those of requests; "" for what is asked without one. */
 export interface Keyring {

@@ -14,6 +14,7 @@ import { createInbox } from "./core/inbox/inbox.ts";
 import type { InboxService } from "./core/inbox/inbox.ts";
 import { startLooks } from "./core/inbox/looks.ts";
 import type { LookDeps, Looks } from "./core/inbox/looks.ts";
+import { createCaps } from "./core/channels/caps.ts";
 import { createKeyring } from "./core/channels/keyring.ts";
 import { createLedger } from "./core/ledger/ledger.ts";
 import { createLogger } from "./core/kit/logger.ts";
@@ -131,6 +132,10 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     reach,
     guard: (address, limits) => deps.guard(address, limits),
   });
+  const caps = createCaps(
+    () => ledger.place(),
+    () => clock.monotonicMs(),
+  );
   const deps: Deps = {
     ...base,
     sessions,
@@ -144,7 +149,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     inbox,
     guard: createGuard(overrides.lookup),
     reach,
-    keyring: createKeyring(),
+    keyring: createKeyring(caps),
+    caps,
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),
     version: packageJson.version,

@@ -72,7 +72,7 @@ export function* insertKeys(
 }
 
 /** Deletes keys of a channel that is locked; what they used stays with it. Moves the others up. */
-function* deleteKeys(db: Database, tx: Orm, channelId: number, gone: readonly number[]): Steps<void> {
+export function* deleteKeys(db: Database, tx: Orm, channelId: number, gone: readonly number[]): Steps<void> {
   const { channels, channelKeys } = db.t;
   let used = 0;
   for (const part of chunks(gone)) {
@@ -139,6 +139,29 @@ export function* writeKeys(
     tx,
     all.toSorted((a, b) => (places.get(a.keyHash) ?? 0) - (places.get(b.keyHash) ?? 0)),
   );
+}
+
+/** A new state of single keys; what a probe counted is over. */
+export function* setKeyStates(
+  { t }: Database,
+  tx: Orm,
+  ids: readonly number[],
+  state: Pick<ChannelKeyRow, "status" | "reason" | "statusTime"> & { nextProbe?: number },
+  from: readonly number[],
+): Steps<number> {
+  const { channelKeys } = t;
+  let changed = 0;
+  for (const part of chunks(ids)) {
+    const rows = yield* q(
+      tx
+        .update(channelKeys)
+        .set({ nextProbe: 0, ...state, probes: 0 })
+        .where(and(inArray(channelKeys.id, part), inArray(channelKeys.status, [...from])))
+        .returning({ id: channelKeys.id }),
+    );
+    changed += rows.length;
+  }
+  return changed;
 }
 
 /** Keys that went off by themselves are on again: somebody switched their channel on. */

@@ -252,11 +252,27 @@ interface RestJson {
   detail: string;
 }
 
-/** † One of several keys of a channel as administrators see it. */
-interface KeyStateJson extends RestJson {
+/** † A key of a channel as administrators see it: what stands in its row, and what this node knows of it. */
+export interface KeyStateJson extends RestJson {
   index: number;
+  key_id: number;
   /** Its last characters. */
   tail: string;
+  label: string;
+  /** 1 on, 2 off by hand, 3 off by itself; why and since when it is off (Unix seconds). */
+  status: number;
+  disabled_reason: string;
+  disabled_time: number;
+  max_concurrency: number;
+  rpm_limit: number;
+  tpm_limit: number;
+  used_quota: number;
+  /** Unix seconds; 0 = never. */
+  last_used: number;
+  /** On this node, since its start: requests, those that the provider asked patience for, and those that run. */
+  requests: number;
+  limited_requests: number;
+  in_flight: number;
   /** Models that it rests for while it serves others, by their names at the upstream. */
   models: (RestJson & { model: string })[];
 }
@@ -266,21 +282,48 @@ function tailOf(key: string): string {
   return key.length >= 16 ? key.slice(-4) : "";
 }
 
-/** Which keys of a channel rest on this node, until when, and why. */
-export function keyStates(deps: Pick<Deps, "keyring" | "clock">, channel: Channel): KeyStateJson[] {
-  const nowMs = deps.clock.monotonicMs();
+/** Every key of a channel, without its text. */
+export async function keyStates(
+  { db, keyring, clock, caps }: Pick<Deps, "db" | "keyring" | "clock" | "caps">,
+  channel: Channel,
+): Promise<KeyStateJson[]> {
+  const nowMs = clock.monotonicMs();
+  const { channelKeys: t } = db.t;
+  const used = await db.orm
+    .select({ id: t.id, usedQuota: t.usedQuota, lastUsed: t.lastUsed })
+    .from(t)
+    .where(eq(t.channelId, channel.id));
+  const byId = new Map(used.map((row) => [row.id, row]));
   const restJson = ({ restsUntilMs, reason, detail }: KeyRest): RestJson =>
     restsUntilMs <= nowMs
       ? { rests_until: 0, reason: "", detail: "" }
-      : { rests_until: Math.ceil(wallTimeOf(deps.clock, restsUntilMs) / 1000), reason, detail };
-  return deps.keyring.states(channel).map((state) => ({
-    index: state.index,
-    tail: tailOf(channel.keys[state.index] ?? ""),
-    ...restJson(state),
-    models: [...state.models].flatMap(([model, rest]) =>
-      rest.restsUntilMs > nowMs && model !== "" ? [{ model, ...restJson(rest) }] : [],
-    ),
-  }));
+      : { rests_until: Math.ceil(wallTimeOf(clock, restsUntilMs) / 1000), reason, detail };
+  return keyring.states(channel).flatMap((state) => {
+    const key = channel.keyRows[state.index];
+    if (!key) return [];
+    const use = caps.useOf(key.id);
+    return {
+      index: state.index,
+      key_id: key.id,
+      tail: tailOf(channel.keys[state.index] ?? ""),
+      label: key.label,
+      status: key.status,
+      disabled_reason: key.reason,
+      disabled_time: key.status === KeyStatus.on ? 0 : key.statusTime,
+      max_concurrency: key.maxConcurrency,
+      rpm_limit: key.rpmLimit,
+      tpm_limit: key.tpmLimit,
+      used_quota: byId.get(key.id)?.usedQuota ?? 0,
+      last_used: byId.get(key.id)?.lastUsed ?? 0,
+      requests: use.requests,
+      limited_requests: use.limited,
+      in_flight: use.inFlight,
+      ...restJson(state),
+      models: [...state.models].flatMap(([model, rest]) =>
+        rest.restsUntilMs > nowMs && model !== "" ? [{ model, ...restJson(rest) }] : [],
+      ),
+    };
+  });
 }
 
 /** † What stands above the list: how many channels of each kind there are, and the tags in use. */

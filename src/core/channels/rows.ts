@@ -11,7 +11,7 @@ export type ChannelRow = Schema["channels"]["$inferSelect"];
 export type ChannelKeyRow = Schema["channelKeys"]["$inferSelect"];
 
 /** Upper bounds; 0 = none. */
-interface Caps {
+export interface Caps {
   /** Calls at once. */
   readonly maxConcurrency: number;
   /** Requests, and tokens, a minute. */

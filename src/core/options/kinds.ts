@@ -47,6 +47,7 @@ export const OPTION_UNITS = [
   "quota",
   "quota_per_dollar",
   "requests",
+  "milliseconds",
   "seconds",
   "share",
   "partShare",

@@ -96,6 +96,7 @@ export async function settleCall(
               costOf(price, withCountedOutput(usage, tokens), { ...facts, quotaCap: undefined }).quota -
               charge.quota,
           );
+    call.lease?.spend(promptTokens(usage) + completionTokens(usage));
     await call.reservation.settle({
       quota: charge.quota,
       promptTokens: promptTokens(usage),

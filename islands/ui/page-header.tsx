@@ -1,6 +1,7 @@
 // The first row of every screen: title, count or purpose, one primary button, an overflow menu; and page tabs.
 // Refuses a second primary action.
 import { Ellipsis } from "lucide-react";
+import { useEffect, useRef } from "react";
 import type { ReactNode } from "react";
 import { useT } from "../lib/i18n.ts";
 import { Menu } from "./menu.tsx";
@@ -52,8 +53,15 @@ export function TabLinks({
   current: string;
   onOpen?: (id: string) => void;
 }) {
+  const nav = useRef<HTMLElement>(null);
+  // On phones the tabs scroll: the open one must be among those that are seen.
+  useEffect(() => {
+    const bar = nav.current;
+    const tab = bar?.querySelector<HTMLElement>("[aria-current]");
+    if (bar && tab) bar.scrollLeft = tab.offsetLeft - (bar.clientWidth - tab.offsetWidth) / 2;
+  }, [current]);
   return (
-    <nav className="tabs tabs-border" aria-label={label}>
+    <nav ref={nav} className="tabs tabs-border relative" aria-label={label}>
       {tabs.map((tab) => (
         <a
           key={tab.id}

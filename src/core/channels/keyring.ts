@@ -86,7 +86,7 @@ interface Rests {
   readonly models: Map<string, TakenRest>;
 }
 
-const NO_MODELS: ReadonlyMap<string, KeyRest> = new Map();
+const NO_RESTS: Rests = { whole: undefined, models: new Map() };
 /** Of one key: only whoever names channels may ask for models that are not on their lists. */
 const MAX_MODELS = 1000;
 /** A rest that nobody doubles is ten minutes. */
@@ -120,10 +120,6 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
     return Math.max(untilOf(channel, own.whole), untilOf(channel, own.models.get(name)));
   }
 
-  function isOn(channel: Channel, index: number): boolean {
-    return channel.areAllOn || channel.keyRows[index]?.status === KeyStatus.on;
-  }
-
   function hasRoom(channel: Channel, index: number, tokens: number, nowMs: number): boolean {
     return !channel.isCapped || caps.hasRoom(channel, index, tokens, nowMs);
   }
@@ -153,12 +149,6 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
   function inOrder(channel: Channel, name: string, nowMs: number, from: number, tokens: number) {
     const { length: count } = channel.keys;
     return choose(channel, name, nowMs, { order: (step) => (from + step) % count, tokens });
-  }
-
-  const keyAt = (channel: Channel, index: number): ChosenKey => ({ key: channel.keys[index] ?? "", index });
-
-  function accountOf(channel: Channel, index: number): string {
-    return channel.keyRows[index]?.account ?? "";
   }
 
   return {
@@ -202,16 +192,7 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
       if (!own) rests.set(account, (own = { whole: undefined, models: new Map() }));
       const name = model === undefined ? "" : upstreamModel(channel, model);
       const before = model === undefined ? own.whole : own.models.get(name);
-      const isRepeated = !untilUpstream && before?.reason === reason && reason === "limited";
-      // Calls that were under way when it began to rest say nothing new.
-      const isKnown = before !== undefined && before.restsUntilMs > nowMs;
-      const ms = !isRepeated
-        ? restMs
-        : isKnown
-          ? before.restMs
-          : Math.min(Math.max(2 * before.restMs, restMs), LONGEST_DOUBLED_MS);
-      const untilMs = isKnown ? Math.max(before.restsUntilMs, nowMs + restMs) : nowMs + ms;
-      const rest = { restsUntilMs: untilMs, restMs: ms, reason, detail, channelId: channel.id };
+      const rest = restAfter(before, { reason, restMs, detail, untilUpstream }, channel.id, nowMs);
       if (model === undefined) own.whole = rest;
       else restModel(own.models, name, rest);
       if (channel.keys.length < 2) return false;
@@ -243,14 +224,48 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
       return untilOf(channel, rest) > nowMs ? rest : undefined;
     },
     states(channel) {
-      return channel.keyRows.map(({ account }, index) => {
-        const { whole, models = NO_MODELS } = rests.get(account) ?? {};
-        const { restsUntilMs = 0, reason = "", detail = "" } = whole ?? {};
-        return { index, restsUntilMs, reason, detail, models };
-      });
+      return channel.keyRows.map(({ account }, index) => stateOf(rests.get(account), index));
     },
   };
 }
+
+/** What rests after one more failure: doubled where the upstream names no time and nothing succeeded since the last. */
+function restAfter(
+  before: TakenRest | undefined,
+  { reason, restMs, detail, untilUpstream }: Omit<NewRest, "model">,
+  channelId: number,
+  nowMs: number,
+): TakenRest {
+  const isKnown = before !== undefined && before.restsUntilMs > nowMs;
+  // Calls that were under way when it began to rest say nothing new.
+  if (isKnown)
+    return {
+      restsUntilMs: Math.max(before.restsUntilMs, nowMs + restMs),
+      restMs: before.restMs,
+      reason,
+      detail,
+      channelId,
+    };
+  const isRepeated = untilUpstream !== true && before?.reason === reason && reason === "limited";
+  const ms = isRepeated ? Math.min(Math.max(2 * before.restMs, restMs), LONGEST_DOUBLED_MS) : restMs;
+  return { restsUntilMs: nowMs + ms, restMs: ms, reason, detail, channelId };
+}
+
+function stateOf(rests: Rests | undefined, index: number): KeyState {
+  const { whole, models } = rests ?? NO_RESTS;
+  const { restsUntilMs = 0, reason = "", detail = "" } = whole ?? {};
+  return { index, restsUntilMs, reason, detail, models };
+}
+
+function isOn(channel: Channel, index: number): boolean {
+  return channel.areAllOn || channel.keyRows[index]?.status === KeyStatus.on;
+}
+
+function accountOf(channel: Channel, index: number): string {
+  return channel.keyRows[index]?.account ?? "";
+}
+
+const keyAt = (channel: Channel, index: number): ChosenKey => ({ key: channel.keys[index] ?? "", index });
 
 /** A channel's only key is judged by the channel's own health, but for what other channels met with it. */
 function untilOf({ id, keys }: Channel, rest: TakenRest | undefined): number {

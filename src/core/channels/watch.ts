@@ -157,20 +157,6 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
     return result;
   }
 
-  async function testKey(channel: Channel, index: number): Promise<ProbeResult> {
-    const result = await probe.key(channel, index);
-    if (!result.failure) {
-      if (!(await reviveKey(deps, channel, index))) deps.keyring.wakeWhole(channel, index);
-    } else if (
-      result.isFatal &&
-      channel.autoBan &&
-      deps.options.get("AutomaticDisableChannelEnabled") &&
-      channel.status === ChannelStatus.enabled
-    )
-      await disableKey(deps, channel, index, reasonOf(result.failure));
-    return result;
-  }
-
   async function balance(channel: Channel): Promise<number> {
     const left = await probe.balance(channel);
     await recordBalance(deps, channel.id, left);
@@ -233,7 +219,7 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
 
   return {
     test,
-    testKey,
+    testKey: (channel, index) => testKey(deps, probe, channel, index),
     probeOffKeys: () => probeOffKeys(deps, probe),
     untestable: (channel) => untestable(channel, probe),
     balance,
@@ -287,6 +273,25 @@ function sortOut(channels: readonly Channel[], probe: ChannelProbe) {
     else tested.push(channel);
   }
   return { tested, skips };
+}
+
+async function testKey(
+  deps: StateDeps,
+  probe: ChannelProbe,
+  channel: Channel,
+  index: number,
+): Promise<ProbeResult> {
+  const result = await probe.key(channel, index);
+  if (!result.failure) {
+    if (!(await reviveKey(deps, channel, index))) deps.keyring.wakeWhole(channel, index);
+  } else if (
+    result.isFatal &&
+    channel.autoBan &&
+    deps.options.get("AutomaticDisableChannelEnabled") &&
+    channel.status === ChannelStatus.enabled
+  )
+    await disableKey(deps, channel, index, reasonOf(result.failure));
+  return result;
 }
 
 function reasonOf({ upstreamText, internal, code }: Failure): string {

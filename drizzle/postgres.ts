@@ -27,6 +27,7 @@ export const {
   rollups,
   credits,
   reservations,
+  limitUses,
   orders,
   paymentEvents,
   drawings,

@@ -41,6 +41,8 @@ export function buildSchema(d: Dialect) {
       setting: d.text().notNull().default(""),
       /** Has one-time codes or a passkey: what sessions are judged by, without a query. */
       secondFactor: d.bool().notNull().default(false),
+      /** JSON text of budget and limits that administrators gave the user; empty: those of the group (shared/key-limits.ts). */
+      limits: d.text().notNull().default(""),
       /** Raised to end every session of the user at once. */
       sessionVersion: d.int().notNull().default(1),
       /** What administrators note about the account; never shown to its owner. */
@@ -402,6 +404,15 @@ export function buildSchema(d: Dialect) {
       group: d.text().notNull().default(""),
       /** Of a key with the group `auto`: the groups that are tried in place of the site's, separated by commas. */
       autoGroups: d.text().notNull().default(""),
+      /** Units that may be spent in a period of the site's calendar; this and the limits below: 0 = none. */
+      budgetQuota: d.big().notNull().default(0),
+      /** day, week or month. */
+      budgetPeriod: d.text().notNull().default("month"),
+      /** Requests, and tokens, in any 60 seconds. */
+      rpmLimit: d.big().notNull().default(0),
+      tpmLimit: d.big().notNull().default(0),
+      /** Calls at once. */
+      maxConcurrency: d.big().notNull().default(0),
       /** The most that one call may cost, in units; 0 = as much as it takes. */
       maxQuota: d.big().notNull().default(0),
       deletedAt: d.big(),
@@ -628,6 +639,31 @@ export function buildSchema(d: Dialect) {
       expiresAt: d.big().notNull(),
     },
     (t) => [d.index("reservations_expiry").on(t.expiresAt)],
+  );
+
+  /**
+   * What the other nodes cannot see of limited keys and users: open calls, what they hold, and the last minute, as each node
+   * last told it (core/limits/shared-use.ts). PostgreSQL only.
+   */
+  const limitUses = d.table(
+    "limit_uses",
+    {
+      nodeId: d.text().notNull(),
+      /** user or token. */
+      kind: d.text().notNull(),
+      ownerId: d.big().notNull(),
+      /** Units that open calls hold, and charges that are on their way to the tables. */
+      held: d.big().notNull(),
+      calls: d.big().notNull(),
+      requests: d.big().notNull(),
+      tokens: d.big().notNull(),
+      /** Unix seconds of the database: a node that is silent so long counts no more. */
+      expiresAt: d.big().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.kind, t.ownerId, t.nodeId] }),
+      d.index("limit_uses_node").on(t.nodeId),
+    ],
   );
 
   /** What somebody wants to pay for, whichever rail takes the money. Amount, currency and credit are frozen with the row. */
@@ -988,6 +1024,7 @@ export function buildSchema(d: Dialect) {
     rollups,
     credits,
     reservations,
+    limitUses,
     orders,
     paymentEvents,
     drawings,

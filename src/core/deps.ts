@@ -7,6 +7,8 @@ import type { Guard } from "../net/guard.ts";
 import type { Reach } from "../net/reach.ts";
 import type { Catalogue } from "./channels/catalogue.ts";
 import type { CapState, NodePlace } from "./channels/caps.ts";
+import type { LimitBook } from "./limits/limits.ts";
+import type { KeyLimits, LimitFields } from "../shared/key-limits.ts";
 import type { Keyring } from "./channels/keyring.ts";
 import type { PaymentRail } from "./payments/rail.ts";
 import type { OptionStore } from "./options/store.ts";
@@ -53,6 +55,8 @@ export interface UserAccount {
   role: number;
   status: number;
   group: string;
+  /** Budget and limits of their own; undefined: those of the group. */
+  limits: LimitFields | undefined;
   setting: UserSetting;
   sessionVersion: number;
   deleted: boolean;
@@ -90,6 +94,8 @@ export interface TokenAccount {
   reserved: number;
   pending: number;
   returning: number;
+  /** Undefined: neither budget nor limits. */
+  keyLimits: KeyLimits | undefined;
   /** Undefined: no model limits. */
   modelLimits: ReadonlySet<string> | undefined;
   /** Empty: no restriction. Valid addresses or CIDR ranges only. */
@@ -199,6 +205,9 @@ export interface ReserveRequest {
   amount: number;
   /** Where less than `amount` is available, that is held back in its place, as long as it is not below this. */
   least?: number;
+  /** Tokens that it reads, and with an answer of the usual length: what limits of tokens a minute count at first. */
+  promptTokens?: number;
+  tokens?: number;
 }
 
 type CreditKind =
@@ -233,6 +242,8 @@ export interface LogEntry {
 
 /** The only writer of quota columns. */
 export interface Ledger {
+  /** Reads what budgets of these payers need; undefined where nothing has to be read. Call before `available`. */
+  ready(request: Pick<ReserveRequest, "user" | "token">): Promise<void> | undefined;
   /** What user and key can still pay beside all open holds, as this process knows it; may be negative. */
   available(request: Pick<ReserveRequest, "user" | "token">): number;
   /**
@@ -321,6 +332,8 @@ export interface Deps {
   seal: Sealer;
   options: OptionStore;
   accounts: Accounts;
+  /** Budgets and limits of keys and users. */
+  limits: LimitBook;
   sessions: Sessions;
   ledger: Ledger;
   routing: Routing;

@@ -85,6 +85,12 @@ describe("every sheet of groups", () => {
         const found = await violationsOf(page);
         expect({ section, found }).toEqual({ section, found: [] });
         expect([section, await isAsWideAsTheScreen(page)]).toEqual([section, true]);
+        // Where the tabs scroll, the open one is in sight.
+        const isInSight = await page.locator("nav.tabs [aria-current]").evaluate((tab) => {
+          const { left, right } = tab.getBoundingClientRect();
+          return left >= 0 && right <= innerWidth;
+        });
+        expect([section, isInSight]).toEqual([section, true]);
       }
       await open(page, "groups", "&group=vip");
       await page.locator("dialog[open]").waitFor();

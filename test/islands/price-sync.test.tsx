@@ -9,6 +9,7 @@ import type { DeskPrices } from "../../src/shared/price-desk.ts";
 import type { PriceRow } from "../../src/shared/price-row.ts";
 import { DROP_REASONS, SYNC_CASES, SYNC_GUARDS, SYNC_SOURCES } from "../../src/shared/price-sync.ts";
 import type { SyncRow } from "../../src/shared/price-sync.ts";
+import { MAX_PLAN_BYTES, MAX_PLAN_CHANGES } from "../../src/shared/price-desk.ts";
 import { renderPart, settle } from "./render.tsx";
 
 const PRICES: DeskPrices = {
@@ -338,6 +339,24 @@ describe("taking", () => {
     await settle();
     expect([changesOf(desk), box("fresh").disabled]).toEqual([[], false]);
   });
+
+  test("of twenty thousand as many are taken as one plan holds; the rest is told, and stays ticked for the next", async () => {
+    const many = Array.from({ length: 20_000 }, (_, at) =>
+      row(`model-${at}`, { in: 1, out: 9, cache_read: 0.1 }, { ticked: true }),
+    );
+    const { user, desk } = await compared(many);
+    await user.click(screen.getByRole("button", { name: /^Take 20,?000 prices$/ }));
+    const changes = desk.changes.value;
+    const taken = new Set(changes.map(({ name }) => name)).size;
+    expect([taken > 10_000, taken < 20_000]).toEqual([true, true]);
+    expect(changes.length).toBeLessThanOrEqual(MAX_PLAN_CHANGES);
+    expect(JSON.stringify(changes).length).toBeLessThanOrEqual(MAX_PLAN_BYTES);
+    expect(screen.getByText(/did not fit into one plan/).textContent).toContain(String(20_000 - taken));
+    // Those that are left are ticked still: the same button takes them after this plan.
+    expect(
+      screen.getByRole("button", { name: /^Take [\d,]+ prices$/ }).textContent?.replaceAll(",", ""),
+    ).toBe(`Take ${20_000 - taken} prices`);
+  }, 60_000);
 
   test("the way to the plan stands beside it", async () => {
     const { user } = await compared();

@@ -202,6 +202,19 @@ CREATE TABLE `inbox_items` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `inbox_items_cause` ON `inbox_items` (`kind`,`subject`);--> statement-breakpoint
 CREATE INDEX `inbox_items_closed` ON `inbox_items` (`closed_at`);--> statement-breakpoint
+CREATE TABLE `limit_uses` (
+	`node_id` text NOT NULL,
+	`kind` text NOT NULL,
+	`owner_id` integer NOT NULL,
+	`held` integer NOT NULL,
+	`calls` integer NOT NULL,
+	`requests` integer NOT NULL,
+	`tokens` integer NOT NULL,
+	`expires_at` integer NOT NULL,
+	PRIMARY KEY(`kind`, `owner_id`, `node_id`)
+);
+--> statement-breakpoint
+CREATE INDEX `limit_uses_node` ON `limit_uses` (`node_id`);--> statement-breakpoint
 CREATE TABLE `logs` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`created_at` integer NOT NULL,
@@ -511,6 +524,11 @@ CREATE TABLE `tokens` (
 	`allow_ips` text DEFAULT '' NOT NULL,
 	`group` text DEFAULT '' NOT NULL,
 	`auto_groups` text DEFAULT '' NOT NULL,
+	`budget_quota` integer DEFAULT 0 NOT NULL,
+	`budget_period` text DEFAULT 'month' NOT NULL,
+	`rpm_limit` integer DEFAULT 0 NOT NULL,
+	`tpm_limit` integer DEFAULT 0 NOT NULL,
+	`max_concurrency` integer DEFAULT 0 NOT NULL,
 	`max_quota` integer DEFAULT 0 NOT NULL,
 	`deleted_at` integer
 );
@@ -598,6 +616,7 @@ CREATE TABLE `users` (
 	`inviter_id` integer DEFAULT 0 NOT NULL,
 	`setting` text DEFAULT '' NOT NULL,
 	`second_factor` integer DEFAULT false NOT NULL,
+	`limits` text DEFAULT '' NOT NULL,
 	`session_version` integer DEFAULT 1 NOT NULL,
 	`remark` text DEFAULT '' NOT NULL,
 	`flagged` integer DEFAULT false NOT NULL,

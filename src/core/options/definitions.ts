@@ -32,6 +32,8 @@ import {
   oneOf,
   optionalInt,
   priceRulesMap,
+  keyLimits,
+  keyLimitsMap,
   rateLimitMap,
   ratioMap,
   specialGroupMap,
@@ -185,6 +187,9 @@ const optionsByGroup = {
     ModelRequestRateLimitCount: { kind: int(0, 1e9), default: "0", unit: "requests" },
     ModelRequestRateLimitSuccessCount: { kind: int(1, 1e9), default: "1000", unit: "requests" },
     ModelRequestRateLimitGroup: { kind: rateLimitMap, default: "{}" },
+    /** Of each user: what neither their own limits nor their group's say. */
+    KeyLimitsDefault: { kind: keyLimits, default: "{}" },
+    KeyLimitsGroup: { kind: keyLimitsMap, default: "{}" },
   },
   global: {
     "global.pass_through_request_enabled": { kind: bool, default: "false" },

@@ -44,7 +44,10 @@ describe.each(DATABASE_KINDS)("price rules on %s", (database) => {
       database,
       clock,
       quota: 1_000_000_000,
-      channel: { type: 1, models: "gpt-5.4,gpt-5,gemini-2.5-pro,deepseek-v4-pro,gpt-audio,mine" },
+      channel: {
+        type: 1,
+        models: "gpt-5.4,gpt-5,gemini-2.5-pro,deepseek-v4-pro,gpt-audio,mine,mistral-medium-9",
+      },
     });
     await g.app.createChannel({ type: 14, models: "claude-sonnet-4-6", baseUrl: g.upstream.url });
   });
@@ -69,6 +72,19 @@ describe.each(DATABASE_KINDS)("price rules on %s", (database) => {
     const row = await charged(model, { fresh: 200_001, cached: 50_000, text: 1000 });
     expect(row.quota).toBe(263_751);
     expect(row.other["cost"]).toMatchObject({ rules: [{ over: 200_000 }], rates: { in: 2.5, out: 15 } });
+  });
+
+  test("the operator's completion ratio wins over the one that is built in", async () => {
+    const { options } = g.app.deps;
+    const before = options.text("CompletionRatio");
+    const model = "mistral-medium-9";
+    const reported = { fresh: 1000, text: 200 };
+    await g.setOption("ModelRatio", JSON.stringify({ ...options.get("ModelRatio"), [model]: 1 }));
+    // Built in: 3.
+    expect((await charged(model, reported)).quota).toBe(1600);
+    await g.setOption("CompletionRatio", JSON.stringify({ ...options.get("CompletionRatio"), [model]: 5 }));
+    expect((await charged(model, reported)).quota).toBe(2000);
+    await g.setOption("CompletionRatio", before);
   });
 
   test("gpt-5.4 above 272,000, also in a group of 0.9", async () => {

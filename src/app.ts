@@ -124,8 +124,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     charged: (changed) => lowQuota?.charged(changed),
     credited: (ids) => lowQuota?.credited(ids),
   };
-  const { dataDir } = env;
-  const { journalKeepMinutes } = env;
+  const { dataDir, journalKeepMinutes } = env;
   const base = { db, clock, logger, seal, options, accounts };
   const limits = createLimitBook({ ...base, nodeId });
   const ledger = await createLedger({ ...base, limits, dataDir, nodeId, journalKeepMinutes, balances });
@@ -142,10 +141,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     reach,
     guard: guardOf(() => deps),
   });
-  const caps = createCaps(
-    () => ledger.place(),
-    () => clock.monotonicMs(),
-  );
+  const caps = createCaps(ledger, clock);
   const deps: Deps = {
     ...base,
     sessions,

@@ -114,7 +114,10 @@ interface Waiter {
 const NO_USE: KeyUse = { requests: 0, limited: 0, inFlight: 0 };
 
 /** `place`: this node among those that live now. */
-export function createCaps(place: () => NodePlace, nowMs: () => number): CapState {
+export function createCaps(
+  { place }: { place: () => NodePlace },
+  { monotonicMs }: { monotonicMs: () => number },
+): CapState {
   const byKey = new Map<number, Use>();
   const byChannel = new Map<number, Use>();
   const waiters = new Set<Waiter>();
@@ -172,10 +175,11 @@ export function createCaps(place: () => NodePlace, nowMs: () => number): CapStat
           if (waiters.size > 0) wakeOne(channel.id);
         },
         spend(spent) {
+          const nowMs = monotonicMs();
           const more = spent - tokens;
           if (more === 0) return;
-          ofKey.minute?.tokens.add(more, nowMs());
-          ofChannel?.minute?.tokens.add(more, nowMs());
+          ofKey.minute?.tokens.add(more, nowMs);
+          ofChannel?.minute?.tokens.add(more, nowMs);
         },
       };
     },

@@ -205,7 +205,6 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
       );
     },
     wake(channel, index, model) {
-      if (rests.size === 0) return;
       const account = accountOf(channel, index);
       const own = rests.get(account);
       if (!own) return;

@@ -20,10 +20,7 @@ test.each([
 });
 
 test("no more calls at once than the cap; a lease ends once", () => {
-  const caps = createCaps(
-    () => ({ nodes: 1, rank: 0 }),
-    () => 0,
-  );
+  const caps = createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 });
   const channel = channelOf({ maxConcurrency: 2 });
   const leases = [0, 1].map(() => caps.take(channel, 0, 0, 0));
   expect(caps.hasRoom(channel, 0, 0, 0)).toBe(false);
@@ -35,10 +32,7 @@ test("no more calls at once than the cap; a lease ends once", () => {
 
 test("in any sixty seconds no more requests and tokens than the caps, and what was spent counts in the place of what was expected", () => {
   let nowMs = 500;
-  const caps = createCaps(
-    () => ({ nodes: 1, rank: 0 }),
-    () => nowMs,
-  );
+  const caps = createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => nowMs });
   const channel = channelOf({ rpmLimit: 2, tpmLimit: 100 });
   const lease = caps.take(channel, 0, 10, nowMs);
   expect(caps.hasRoom(channel, 0, 90, nowMs)).toBe(true);

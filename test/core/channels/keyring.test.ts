@@ -19,12 +19,7 @@ const channelOf = (...keys: string[]): Channel =>
 const rest = (restMs: number) => ({ reason: "rejected", restMs, detail: "" }) as const;
 
 test("keys take turns, and one that rests is passed over until its rest is over", () => {
-  const ring = createKeyring(
-    createCaps(
-      () => ({ nodes: 1, rank: 0 }),
-      () => 0,
-    ),
-  );
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
   const channel = channelOf("a", "b", "c");
   const turns = (nowMs: number) => [1, 2, 3].map(() => ring.next(channel, "m", nowMs)?.key).join("");
   expect(turns(0)).toBe("abc");
@@ -34,12 +29,7 @@ test("keys take turns, and one that rests is passed over until its rest is over"
 });
 
 test("where all rest, the one whose rest ends first is asked, in turns as in the first key's order", () => {
-  const ring = createKeyring(
-    createCaps(
-      () => ({ nodes: 1, rank: 0 }),
-      () => 0,
-    ),
-  );
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
   const channel = channelOf("a", "b", "c");
   for (const [index, restMs] of [300, 100, 200].entries()) ring.rest(channel, index, rest(restMs), 0);
   expect(ring.next(channel, "m", 0)).toEqual({ key: "b", index: 1 });
@@ -48,12 +38,7 @@ test("where all rest, the one whose rest ends first is asked, in turns as in the
 });
 
 test("the first key stays the first until it rests, and takes no turn", () => {
-  const ring = createKeyring(
-    createCaps(
-      () => ({ nodes: 1, rank: 0 }),
-      () => 0,
-    ),
-  );
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
   const channel = channelOf("a", "b", "c");
   expect([1, 2].map(() => ring.first(channel, "m", 0)?.key)).toEqual(["a", "a"]);
   expect(ring.next(channel, "m", 0)?.key).toBe("a");
@@ -65,12 +50,7 @@ test("the first key stays the first until it rests, and takes no turn", () => {
 });
 
 test("the rest of the last key that works leaves nobody fit; a lone key never rests", () => {
-  const ring = createKeyring(
-    createCaps(
-      () => ({ nodes: 1, rank: 0 }),
-      () => 0,
-    ),
-  );
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
   const channel = channelOf("a", "b");
   expect(ring.rest(channel, 0, rest(100), 0)).toBe(true);
   expect(ring.rest(channel, 1, rest(100), 0)).toBe(false);
@@ -80,12 +60,7 @@ test("the rest of the last key that works leaves nobody fit; a lone key never re
 });
 
 test("a key that is too slow for one model serves the others, under whatever name the model is requested", () => {
-  const ring = createKeyring(
-    createCaps(
-      () => ({ nodes: 1, rank: 0 }),
-      () => 0,
-    ),
-  );
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
   const channel = channelOf("a", "b");
   const limited = { reason: "limited", restMs: 100, detail: "slow", model: "alias" } as const;
   expect(ring.rest(channel, 0, limited, 0)).toBe(true);
@@ -107,12 +82,7 @@ test("a key that is too slow for one model serves the others, under whatever nam
 });
 
 test("a rejected key rests for every model", () => {
-  const ring = createKeyring(
-    createCaps(
-      () => ({ nodes: 1, rank: 0 }),
-      () => 0,
-    ),
-  );
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
   const channel = channelOf("a", "b");
   ring.rest(channel, 0, rest(100), 0);
   for (const model of ["m", "other", ""]) expect(ring.first(channel, model, 0)?.key).toBe("b");

@@ -25,7 +25,7 @@ import { channelJson } from "./list.ts";
 import type { ChannelJson } from "./list.ts";
 import type { ChannelRow } from "./rows.ts";
 import type { Deps } from "../deps.ts";
-import { CHANNEL_WITHOUT_KEY } from "../logs/sentences.ts";
+import { noKeyReason } from "./no-key-reason.ts";
 import { readChannelInfo } from "./channel-info.ts";
 import {
   followKeys,
@@ -83,11 +83,6 @@ export async function createChannels(deps: Deps, input: ChannelInput): Promise<n
   });
   await deps.routing.refresh(ids);
   return ids;
-}
-
-/** In the language of the site, as every reason of ours that a row keeps. */
-function noKeyReason({ options }: Pick<Deps, "options">): string {
-  return CHANNEL_WITHOUT_KEY[options.get("site.language")];
 }
 
 /**

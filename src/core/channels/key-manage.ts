@@ -5,9 +5,9 @@ import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { KeyStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
-import { CHANNEL_WITHOUT_KEY } from "../logs/sentences.ts";
 import type { Deps } from "../deps.ts";
 import { deleteKeys, followKeys, isAnyOn, keyRowsOf, lockChannel, setKeyStates } from "./key-rows.ts";
+import { noKeyReason } from "./no-key-reason.ts";
 import { keyStates } from "./list.ts";
 import type { KeyStateJson } from "./list.ts";
 import type { Channel, ChannelKeyRow } from "./rows.ts";
@@ -71,7 +71,7 @@ async function change(
   body: (tx: Orm, keys: readonly ChannelKeyRow[], nowS: number) => Steps<number>,
 ): Promise<number> {
   const nowS = Math.floor(deps.clock.nowMs() / 1000);
-  const reason = CHANNEL_WITHOUT_KEY[deps.options.get("site.language")];
+  const reason = noKeyReason(deps);
   const changed = await deps.db.atomic(function* (tx) {
     const row = yield* lockChannel(deps.db, tx, channel.id);
     if (!row) throw refuse("record_missing");

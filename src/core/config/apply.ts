@@ -6,7 +6,7 @@ import type { Orm, Steps } from "../../db/database.ts";
 import { dropOrphans, rebuildAbilities } from "../channels/abilities.ts";
 import { followKeys, isAnyOn, keyRowsOf, lockChannel, writeKeys } from "../channels/key-rows.ts";
 import type { ChannelRow } from "../channels/rows.ts";
-import { CHANNEL_WITHOUT_KEY } from "../logs/sentences.ts";
+import { noKeyReason } from "../channels/no-key-reason.ts";
 import type { OptionAuthor } from "../options/store.ts";
 import type { ChannelPlan } from "./channels.ts";
 import { isOneOf, judgeConfig, standsInTheWay } from "./plan.ts";
@@ -95,7 +95,7 @@ function* writeChannels(deps: ConfigDeps, tx: Orm, plans: readonly ChannelPlan[]
     const keys = texts?.map((text) => ({ text }));
     if (keys) yield* writeKeys(db, tx, seal, { channelId: row.id, keys, how: "replace" });
     yield* rebuildAbilities(db, tx, [row]);
-    const reason = CHANNEL_WITHOUT_KEY[deps.options.get("site.language")];
+    const reason = noKeyReason(deps);
     written.push(yield* followKeys(db, tx, row, { wereOff: !isAnyOn(keysBefore), reason, nowS }));
   }
   if (gone.length > 0) {

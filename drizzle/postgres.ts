@@ -36,6 +36,7 @@ export const {
   drawings,
   tasks,
   remoteObjects,
+  channelKeys,
   priceRevisions,
   priceDrafts,
   setups,

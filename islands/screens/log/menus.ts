@@ -57,6 +57,6 @@ export function trailItem(t: Translate, query: () => Record<string, string>): Me
     id: "trail",
     label: t("log.trail.export"),
     icon: FileClock,
-    onSelect: () => void import("./trail.ts").then(({ exportTrail }) => exportTrail(query()), toastFailure),
+    onSelect: () => void import("./export.ts").then(({ exportTrail }) => exportTrail(query()), toastFailure),
   };
 }

@@ -1,5 +1,6 @@
 // Turns the end of a call into its charge and its log row: usage known or estimated, by the table of cases.
 // Never guesses silently (an estimated charge says so in the log), and reads no price: the call's own is frozen.
+import { keyFields } from "../../core/channels/rows.ts";
 import { calledModel, chargeSentence } from "../../core/logs/sentences.ts";
 import { costOf, withTier } from "../../core/prices/prices.ts";
 import type { CallFacts } from "../../core/prices/prices.ts";
@@ -111,12 +112,14 @@ export async function settleCall(
           quota: charge.quota,
         })
       : undefined;
+    call.lease?.spend(promptTokens(usage) + completionTokens(usage));
     await call.reservation.settle({
       quota: charge.quota,
       promptTokens: promptTokens(usage),
       completionTokens: completionTokens(usage),
       modelName: call.model,
       channelId: plan.channel.id,
+      keyId: plan.channel.keyRows[plan.keyIndex]?.id,
       group: call.group,
       isStream: end.isStream,
       useTimeMs: Math.round(performance.now() - call.startedMs),
@@ -257,12 +260,13 @@ async function capFields(
 /** Which channels were asked, and what the upstream knows the call by and charges for it. */
 function adminInfo(
   call: Call,
-  { upstreamModel }: Plan,
+  { channel, keyIndex, upstreamModel }: Plan,
   { upstreamId }: CallEnd,
   cost: UpstreamCost | undefined,
 ): Record<string, unknown> {
   const info: Record<string, unknown> = {
     use_channel: call.attempts.map((note) => String(note.channel)),
+    ...keyFields(channel, keyIndex),
     upstream_model: upstreamModel,
   };
   if (upstreamId !== undefined) info["upstream_id"] = upstreamId;

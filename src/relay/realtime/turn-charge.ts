@@ -3,6 +3,7 @@ import { spokenChargeSentence } from "../../core/logs/sentences.ts";
 import { bornCost } from "../../core/costs/book.ts";
 import type { UpstreamCost } from "../../core/deps.ts";
 import { costOf } from "../../core/prices/prices.ts";
+import { keyFields } from "../../core/channels/rows.ts";
 import type { CallFacts } from "../../core/prices/prices.ts";
 import { decideCharge, isEstimated, quotaCapOf, usageTrust } from "../../core/ledger/settle-policy.ts";
 import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
@@ -17,7 +18,15 @@ import type { TurnHold } from "./turn-hold.ts";
 interface EndedTurn {
   parts: Pick<
     SessionParts,
-    "deps" | "counter" | "caller" | "channel" | "model" | "upstreamModel" | "requestId" | "attempts"
+    | "deps"
+    | "counter"
+    | "caller"
+    | "channel"
+    | "keyIndex"
+    | "model"
+    | "upstreamModel"
+    | "requestId"
+    | "attempts"
   >;
   turn: TurnHold;
   meter: TurnMeter;
@@ -69,6 +78,7 @@ export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
     completionTokens: completionTokens(usage),
     modelName: model,
     channelId: channel.id,
+    keyId: channel.keyRows[parts.keyIndex]?.id,
     group: caller.group,
     isStream: true,
     useTimeMs: Math.round(performance.now() - startedMs),
@@ -108,6 +118,7 @@ function turnFields(
     frt: hasBoth ? Math.max(0, Math.round(firstOutputMs - startedMs)) : -1000,
     admin_info: {
       use_channel: attempts.map((note) => String(note.channel)),
+      ...keyFields(parts.channel, parts.keyIndex),
       upstream_model: upstreamModel,
       ...(cost ? { cost_nanos: cost.nanos } : {}),
     },

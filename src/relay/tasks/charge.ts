@@ -89,6 +89,7 @@ export async function settleTask(
     action: string;
     model: string;
     channelId: number;
+    keyId: number;
     /** In which it was taken. */
     group: string;
     /** The upstream's id of the task. */
@@ -109,6 +110,7 @@ export async function settleTask(
     completionTokens: 0,
     modelName: model,
     channelId,
+    keyId: task.keyId,
     group: task.group,
     isStream: false,
     useTimeMs: Math.round(performance.now() - call.startedMs),

@@ -136,7 +136,6 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const maintenance = createMaintenance(options);
   const sessions = await createSessions({ db, clock, logger });
   const prices = createPriceBook(options, () => clock.nowMs());
-  const costs = await createCostBook({ db, logger });
   const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
   const inbox = await createInbox({
     ...base,
@@ -152,7 +151,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     routing,
     maintenance,
     prices,
-    costs,
+    costs: await createCostBook(base),
     rails: overrides.rails ?? RAILS,
     vendors,
     catalogue: createCatalogue({ routing, prices, vendors }),

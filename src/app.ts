@@ -137,11 +137,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const sessions = await createSessions({ db, clock, logger });
   const prices = createPriceBook(options, () => clock.nowMs());
   const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
-  const inbox = await createInbox({
-    ...base,
-    reach,
-    guard: guardOf(() => deps),
-  });
+  const inbox = await createInbox({ ...base, reach, guard: guardOf(() => deps) });
   const caps = createCaps(ledger, clock);
   const deps: Deps = {
     ...base,

@@ -127,7 +127,7 @@ export default function LogScreen() {
   };
   useShortcut({ keys: "l", label: "log.live", run: toggleLive });
   const csv = useLogExport(query, isAdmin);
-  useCommand({ id: "do log export", kind: "do", title: t("table.export"), run: csv.start });
+  useCommand({ id: "do log export", kind: "do", title: t("table.exportCsv"), run: csv.start });
   const request = () => ({
     path: isAdmin ? "/api/log/" : "/api/log/self",
     query: { ...logParameters(query, isAdmin), p: page, page_size: pageSize },

@@ -43,7 +43,7 @@ function columns(): ExportColumn[] {
     { title: t("log.cached"), cell: (row) => otherOf(row).cache_tokens ?? 0 },
     { title: t("log.tokensOut"), cell: (row) => row.completion_tokens },
     // Twelve decimals hold every unit of quota exactly; the sum of the column is the sum of the charges.
-    { title: `${t("log.cost")} (USD)`, cell: (row) => Number((row.quota / perUnit).toFixed(12)) },
+    { title: `${t("log.costTitle")} (USD)`, cell: (row) => Number((row.quota / perUnit).toFixed(12)) },
     { title: t("log.quota"), cell: (row) => row.quota },
     { title: t("log.requestId"), cell: (row) => row.request_id },
     { title: t("log.content"), cell: (row) => textOf(row) },

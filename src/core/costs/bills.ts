@@ -100,7 +100,7 @@ async function readAll(deps: BillDeps, request: BillRequest): Promise<WholeBill>
  * readBill and fetchBill throw, record_missing, and bill_empty where there is nothing in it.
  */
 export async function importBill(deps: BillDeps, request: BillRequest, by: AuditActor): Promise<BillResult> {
-  const { channelId, source, isDry = false } = request;
+  const { channelId, isDry = false } = request;
   const channel = deps.routing.channel(channelId);
   if (!channel) throw refuse("record_missing");
   const bill = await readAll(deps, request);

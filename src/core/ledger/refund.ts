@@ -1,11 +1,15 @@
 // Taking a charge back: the reversal of one settled call, on every sum that it raised.
 // Refuses to give back what was never charged, and to give it back in parts.
-import { and, asc, between, eq, gte, sql } from "drizzle-orm";
+import { and, asc, between, eq, getTableColumns, gte, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
+import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
 import { q } from "../../db/database.ts";
 import type { Database, Orm, Steps } from "../../db/database.ts";
 import { LogType, TokenStatus } from "../../shared/enums.ts";
 import { hourOf } from "./items.ts";
+import { dayOf } from "../logs/coarse-days.ts";
+import { COARSE } from "../logs/coarse-sums.ts";
+import { heldState } from "../logs/coarse-state.ts";
 import { CLEARED_MARK } from "../logs/statistics.ts";
 
 /** One settled call, as its task remembers it. */
@@ -109,6 +113,7 @@ export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: num
       .returning({ hour: rollups.hour }),
   );
   if (sums.length === 0) return false;
+  yield* lowerCoarse(db, tx, call, hour, { quota, loggedQuota: logged });
   if (row) {
     yield* q(
       tx
@@ -154,5 +159,33 @@ function withRefund(other: string, quota: number): string {
     return JSON.stringify({ ...value, refunded: quota });
   } catch {
     return JSON.stringify({ refunded: quota });
+  }
+}
+
+/** The coarse sums follow, where they have the hour already. */
+function* lowerCoarse(
+  db: Database,
+  tx: Orm,
+  call: SettledCall,
+  hour: number,
+  by: { quota: number; loggedQuota: number },
+): Steps<void> {
+  const state = yield* heldState(db, tx, "share");
+  if (!state || hour < state.fromHour) return;
+  const values = { ...call, hour, day: dayOf(state.zone, hour) };
+  for (const { table, key } of COARSE) {
+    const columns = getTableColumns(db.t[table] as PgTable) as Record<string, PgColumn>;
+    const of = (field: string) => columns[field] as PgColumn;
+    yield* q(
+      tx
+        .update(db.t[table] as PgTable)
+        .set(
+          Object.fromEntries(
+            Object.entries(by).map(([field, amount]) => [field, sql`${of(field)} - ${amount}`]),
+          ),
+        )
+        .where(and(...key.map((field) => eq(of(field), values[field]))))
+        .returning({ quota: of("quota") }),
+    );
   }
 }

@@ -87,22 +87,6 @@ type DashboardDeps = Pick<Deps, "db" | "clock" | "options" | "prices">;
 /** Models that are named to have been refused; the rest is in the log. */
 const MOST_UNPRICED = 50;
 
-/** Start of the hour, or of the local day as seconds of the local clock, that a moment of UTC falls on. */
-export function unitOf(column: PgColumn | SQL, step: Step, stretches: readonly Stretch[]): SQL {
-  if (step === "hour") return sql`(${column} - ${column} % 3600)`;
-  const last = stretches.at(-1)?.offset ?? 0;
-  const cases = stretches
-    .slice(0, -1)
-    .map(({ to, offset }) => sql`when ${column} < ${sql.raw(String(to))} then ${sql.raw(String(offset))}`);
-  const offset =
-    cases.length === 0
-      ? sql.raw(String(last))
-      : sql`case ${sql.join(cases, sql` `)} else ${sql.raw(String(last))} end`;
-  // Of whole hours, so that an hour is never cut between two days.
-  const local = sql`(${column} - ${column} % 3600 + ${offset})`;
-  return sql`(${local} - ${local} % 86400)`;
-}
-
 /** What a dashboard covers, in the units of its bars. */
 interface Span {
   from: number;

@@ -542,16 +542,17 @@ export function buildSchema(d: Dialect) {
         .where(sql`${t.type} <> 2`),
       d
         .index("logs_rare_user")
-        .on(t.userId, t.type, t.createdAt)
-        .where(sql`${t.type} <> 2`),
+        // As the query has it: SQLite would take the index of all the user's rows.
+        .on(sql`(${t.userId} + 0)`, t.type, t.createdAt)
+        .where(sql`(${t.type} + 0) <> 2`),
       d
         .index("logs_rare_model")
         .on(t.modelName, t.type, t.createdAt)
-        .where(sql`${t.type} <> 2`),
+        .where(sql`(${t.type} + 0) <> 2`),
       d
         .index("logs_rare_channel")
         .on(t.channelId, t.type, t.createdAt)
-        .where(sql`${t.type} <> 2`),
+        .where(sql`(${t.type} + 0) <> 2`),
     ],
   );
 

@@ -29,7 +29,10 @@ export type Pause = (ms: number) => Promise<unknown>;
  * Brings the coarse sums up to what the site wants. Nothing to do, nearly always: one row is read. May be called by
  * several nodes at once, and ended at any moment; the next call goes on.
  */
-export async function buildCoarse({ db, clock, options }: BuildDeps, pause: Pause = Bun.sleep): Promise<void> {
+export async function buildCoarse(
+  { db, clock, options }: BuildDeps,
+  pause: Pause = Bun.sleep,
+): Promise<void> {
   const zone = options.get("site.time_zone");
   let state = await coarseState(db);
   if (state && state.zone !== zone) {
@@ -59,9 +62,7 @@ async function setState(db: Database, to: CoarseState): Promise<void> {
 
 function* writeState(db: Database, tx: Orm, to: CoarseState): Steps<void> {
   const { rollupDays } = db.t;
-  yield* q(
-    tx.update(rollupDays).set(to).where(eq(rollupDays.id, DAYS_ROW)).returning({ id: rollupDays.id }),
-  );
+  yield* q(tx.update(rollupDays).set(to).where(eq(rollupDays.id, DAYS_ROW)).returning({ id: rollupDays.id }));
 }
 
 /** The table's columns by the key's and the sums' names; a table of the schema has them all. */
@@ -109,7 +110,8 @@ async function fillBefore(db: Database, known: CoarseState, hours: number): Prom
       return;
     }
     const from = Math.max(0, last.hour - (hours - 1) * HOUR_SECONDS);
-    for (const coarse of COARSE) yield* addHours(db, tx, coarse, { zone, from, to: last.hour + HOUR_SECONDS });
+    for (const coarse of COARSE)
+      yield* addHours(db, tx, coarse, { zone, from, to: last.hour + HOUR_SECONDS });
     yield* writeState(db, tx, { zone, fromHour: from });
   });
 }

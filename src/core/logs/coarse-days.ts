@@ -37,7 +37,15 @@ export function firstHourOf(zone: string, seconds: number): number {
   return hour;
 }
 
-export interface DayRange {
+/** The hours of a day, which is given as the coarse sums count it. */
+export function hoursOfDay(zone: string, day: number): DayRange {
+  // Some hour of its morning, however the clock was changed.
+  const morning = day - offsetSeconds(zone, day * 1000) + 6 * HOUR;
+  const from = firstHourOf(zone, morning);
+  return { from, to: firstHourOf(zone, from + DAY + 2 * HOUR) };
+}
+
+interface DayRange {
   /** Unix seconds; whole days of the zone, empty where from >= to. */
   from: number;
   to: number;

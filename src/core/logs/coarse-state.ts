@@ -30,11 +30,7 @@ export async function coarseState(db: Database): Promise<CoarseState | undefined
  * The row inside a transaction. On PostgreSQL it is held until the commit: shared by who adds to sums, alone by who fills
  * them.
  */
-export function* heldState(
-  db: Database,
-  tx: Orm,
-  hold: "share" | "update",
-): Steps<CoarseState | undefined> {
+export function* heldState(db: Database, tx: Orm, hold: "share" | "update"): Steps<CoarseState | undefined> {
   const { rollupDays } = db.t;
   const query = tx
     .select({ zone: rollupDays.zone, fromHour: rollupDays.fromHour })

@@ -37,6 +37,7 @@ export const {
   drawings,
   tasks,
   remoteObjects,
+  channelKeys,
   priceRevisions,
   priceDrafts,
   setups,

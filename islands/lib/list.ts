@@ -82,5 +82,14 @@ export function useList<Row>({ initial, queryKey, load }: ListOptions<Row>): Liv
     return () => setPage((current) => ({ ...current, rows: before }));
   }, []);
 
-  return { rows: page.rows, total: page.total, isMore: page.isMore, phase, failure, refresh, patch, replace: setPage };
+  return {
+    rows: page.rows,
+    total: page.total,
+    isMore: page.isMore,
+    phase,
+    failure,
+    refresh,
+    patch,
+    replace: setPage,
+  };
 }

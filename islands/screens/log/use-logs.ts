@@ -50,16 +50,18 @@ export function logParameters(query: Query, isAdmin: boolean): LogParameters {
   };
 }
 
-export async function fetchLogs(
+async function fetchLogs(
   isAdmin: boolean,
   parameters: LogParameters,
   { page, pageSize, signal }: PageRequest,
 ): Promise<ListPage<LogRow>> {
   const query = { ...parameters, p: String(page), page_size: String(pageSize) };
   const fetch = signal ? { signal } : {};
-  const { items, total, total_more: isMore } = await (isAdmin
-    ? call(api.log.get({ query, fetch }))
-    : call(api.log.self.get({ query, fetch })));
+  const {
+    items,
+    total,
+    total_more: isMore,
+  } = await (isAdmin ? call(api.log.get({ query, fetch })) : call(api.log.self.get({ query, fetch })));
   return { rows: items, total, isMore };
 }
 

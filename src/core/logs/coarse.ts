@@ -85,7 +85,7 @@ export async function sumParts(db: Database, query: SumQuery): Promise<SumPart[]
   return partsOf(db, await coarseState(db), query);
 }
 
-export function partsOf(db: Database, state: CoarseState | undefined, query: SumQuery): SumPart[] {
+function partsOf(db: Database, state: CoarseState | undefined, query: SumQuery): SumPart[] {
   const { filter, from, to } = query;
   if (from >= to) return [];
   const fields = fieldsOf(query);

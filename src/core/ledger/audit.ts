@@ -139,11 +139,12 @@ function statement(): SQL {
       check("logs.count", userAtHour, raw("l.rolled_count"), raw("l.row_count"), logged),
       ...COARSE_CHECKS.flatMap(({ table, key, id: name }) => {
         // Hours before `from_hour` are being filled in; days are compared once all of them are there.
-        const all = raw(`(select ${key}, sum(quota) as quota, sum(count) as count from rollups
+        const all =
+          raw(`(select ${key}, sum(quota) as quota, sum(count) as count, sum(cost_nanos) as cost_nanos from rollups
           where (select max(from_hour) from rollup_days) = 0 group by ${key}) f
-          full join (select ${key}, sum(quota) as quota, sum(count) as count from ${table}
+          full join (select ${key}, sum(quota) as quota, sum(count) as count, sum(cost_nanos) as cost_nanos from ${table}
           where (select max(from_hour) from rollup_days) = 0 group by ${key}) g using (${key})`);
-        return ["quota", "count"].map((sum) =>
+        return ["quota", "count", "cost_nanos"].map((sum) =>
           check(`${table}.${sum}`, raw(name), zero(`f.${sum}`), zero(`g.${sum}`), all),
         );
       }),

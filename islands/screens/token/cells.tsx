@@ -7,6 +7,7 @@ import { Chip, ChipLine, Money, StatusDot, When } from "../../ui/badges.tsx";
 import type { StatusTone } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/table-columns.ts";
+import { BudgetBar } from "./budget-bar.tsx";
 import { stateOf } from "./row.ts";
 import type { TokenRow } from "../../lib/wire.ts";
 
@@ -56,6 +57,19 @@ export function tokenColumns(t: Translate, nowMs: number): Column<TokenRow>[] {
       align: "end",
       card: "fact",
       cell: (row) => <QuotaBar row={row} unlimited={t("common.unlimited")} />,
+    },
+    {
+      id: "budget",
+      title: t("token.budget"),
+      align: "end",
+      from: 760,
+      card: "line",
+      cell: (row) =>
+        row.budget_quota > 0 ? (
+          <BudgetBar row={row} label={t("token.budget")} />
+        ) : (
+          <span className="text-muted">{t("token.noBudget")}</span>
+        ),
     },
     {
       id: "group",

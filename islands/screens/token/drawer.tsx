@@ -11,6 +11,7 @@ import type { Translate } from "../../lib/i18n.ts";
 import type { TokenRow } from "../../lib/wire.ts";
 import { DrawerForm } from "../../ui/drawer.tsx";
 import { TextField } from "../../ui/form.tsx";
+import { BudgetPart } from "./budget-part.tsx";
 import { CountPart, ExpiryPart, GroupPart, QuotaPart } from "./drawer-parts.tsx";
 import { LimitsPart } from "./limits-part.tsx";
 import { charactersIn } from "../../../src/shared/name-limits.ts";
@@ -98,6 +99,7 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
       <QuotaPart form={form} />
       <ExpiryPart form={form} onBadDate={setBadDate} />
       <GroupPart form={form} data={data} />
+      <BudgetPart form={form} row={row} />
       <LimitsPart form={form} data={data} />
       {isNew ? <CountPart form={form} /> : null}
     </DrawerForm>

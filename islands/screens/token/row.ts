@@ -32,6 +32,12 @@ export interface TokenValues extends Record<string, unknown> {
   ips: string;
   /** Units that one call may cost; empty = no cap. */
   maxQuota: number | undefined;
+  /** Units in a period; this and the limits: empty = none. */
+  budget: number | undefined;
+  budgetPeriod: TokenRow["budget_period"];
+  rpm: number | undefined;
+  tpm: number | undefined;
+  atOnce: number | undefined;
   count: number | undefined;
 }
 
@@ -52,6 +58,11 @@ export const NEW_TOKEN: TokenValues = {
   models: "",
   ips: "",
   maxQuota: undefined,
+  budget: undefined,
+  budgetPeriod: "day",
+  rpm: undefined,
+  tpm: undefined,
+  atOnce: undefined,
   count: 1,
 };
 
@@ -67,6 +78,11 @@ export function valuesOf(row: TokenRow): TokenValues {
     models: row.model_limits,
     ips: row.allow_ips ?? "",
     maxQuota: row.max_quota || undefined,
+    budget: row.budget_quota || undefined,
+    budgetPeriod: row.budget_period,
+    rpm: row.rpm_limit || undefined,
+    tpm: row.tpm_limit || undefined,
+    atOnce: row.max_concurrency || undefined,
     count: 1,
   };
 }
@@ -84,6 +100,11 @@ export function bodyOf(values: TokenValues) {
       .join(","),
     allow_ips: values.ips.trim(),
     max_quota: values.maxQuota ?? 0,
+    budget_quota: values.budget ?? 0,
+    budget_period: values.budgetPeriod,
+    rpm_limit: values.rpm ?? 0,
+    tpm_limit: values.tpm ?? 0,
+    max_concurrency: values.atOnce ?? 0,
     group: values.group,
     ...(values.group === AUTO_GROUP ? { auto_groups: values.autoGroups } : {}),
   };

@@ -27,6 +27,8 @@ export class OwnerUse {
   held = 0;
   openTokens = 0;
   elsewhere = NOTHING_ELSEWHERE;
+  /** Calls may be open that it does not count: they began before it had a limit. */
+  hasMissed = true;
   /** On the steady clock: when somebody last asked. */
   askedMs = 0;
   /** The period that `#base` is of; undefined: none was read. */

@@ -1,13 +1,13 @@
 // Columns of the API key table.
 // Refuses to print keys: they are masked, and copied from here.
 import { AUTO_GROUP } from "../../../src/shared/auto-group.ts";
-import { formatQuota, maskSecret } from "../../lib/format.ts";
+import { formatDateTime, formatQuota, maskSecret } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { Chip, ChipLine, Money, StatusDot, When } from "../../ui/badges.tsx";
 import type { StatusTone } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/table-columns.ts";
-import { BudgetBar } from "./budget-bar.tsx";
+import { BudgetBar } from "../../ui/budget-bar.tsx";
 import { stateOf } from "./row.ts";
 import type { TokenRow } from "../../lib/wire.ts";
 
@@ -66,7 +66,17 @@ export function tokenColumns(t: Translate, nowMs: number): Column<TokenRow>[] {
       card: "line",
       cell: (row) =>
         row.budget_quota > 0 ? (
-          <BudgetBar row={row} label={t("token.budget")} />
+          <span
+            className="inline-flex flex-col items-end"
+            title={t("token.budgetOpens", { at: formatDateTime(row.budget_resets_at * 1000) })}
+          >
+            <BudgetBar
+              budget={row.budget_quota}
+              used={row.budget_used}
+              label={t("token.budgetOf", { name: row.name })}
+            />
+            <span className="mt-0.5 text-xs text-muted">{t(`form.limits.budget.${row.budget_period}`)}</span>
+          </span>
         ) : (
           <span className="text-muted">{t("token.noBudget")}</span>
         ),

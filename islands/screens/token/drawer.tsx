@@ -6,6 +6,7 @@ import { status } from "../../lib/boot.ts";
 import { secondsOf } from "../../lib/date-field.ts";
 import { useForm } from "../../lib/form.ts";
 import type { Errors } from "../../lib/form.ts";
+import { limitProblems } from "../../lib/limit-values.ts";
 import { useT } from "../../lib/i18n.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import type { TokenRow } from "../../lib/wire.ts";
@@ -49,6 +50,7 @@ function validator(t: Translate, isNew: boolean, isBadDate: boolean) {
     ...(values.maxQuota !== undefined && !Number.isInteger(values.maxQuota)
       ? { maxQuota: t("token.badQuota") }
       : {}),
+    ...limitProblems(t, values),
     ...(isBadDate || secondsOf(values.expires) === undefined ? { expires: t("token.badExpiry") } : {}),
     ...(wrongIpLine(values.ips) === undefined
       ? {}

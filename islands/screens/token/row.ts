@@ -1,5 +1,7 @@
 // What the API key screen knows of a key, and the drawer's values made from it and back.
 import { localText, secondsOf } from "../../lib/date-field.ts";
+import { NO_LIMITS } from "../../lib/limit-values.ts";
+import type { LimitValues } from "../../lib/limit-values.ts";
 import { AUTO_GROUP } from "../../../src/shared/auto-group.ts";
 import { MAX_TOKEN_NAME } from "../../../src/shared/name-limits.ts";
 import type { PricesToCome } from "../../../src/shared/prices-to-come.ts";
@@ -18,7 +20,7 @@ export interface TokenPageData extends ListPageData<TokenRow> {
   pricesToCome?: PricesToCome[];
 }
 
-export interface TokenValues extends Record<string, unknown> {
+export interface TokenValues extends LimitValues {
   name: string;
   unlimited: boolean;
   quota: number | undefined;
@@ -32,12 +34,6 @@ export interface TokenValues extends Record<string, unknown> {
   ips: string;
   /** Units that one call may cost; empty = no cap. */
   maxQuota: number | undefined;
-  /** Units in a period; this and the limits: empty = none. */
-  budget: number | undefined;
-  budgetPeriod: TokenRow["budget_period"];
-  rpm: number | undefined;
-  tpm: number | undefined;
-  atOnce: number | undefined;
   count: number | undefined;
 }
 
@@ -58,11 +54,7 @@ export const NEW_TOKEN: TokenValues = {
   models: "",
   ips: "",
   maxQuota: undefined,
-  budget: undefined,
-  budgetPeriod: "day",
-  rpm: undefined,
-  tpm: undefined,
-  atOnce: undefined,
+  ...NO_LIMITS,
   count: 1,
 };
 

@@ -429,8 +429,6 @@ export function buildSchema(d: Dialect) {
     {
       id: d.id(),
       type: d.int().notNull().default(1),
-      keySealed: d.text().notNull().default(""),
-      keyHash: d.text().notNull().default(""),
       openaiOrganization: d.text(),
       testModel: d.text(),
       status: d.int().notNull().default(1),
@@ -458,8 +456,48 @@ export function buildSchema(d: Dialect) {
       setting: d.text().notNull().default(""),
       paramOverride: d.text().notNull().default(""),
       maxInputTokens: d.big().notNull().default(0),
+      /** Which of its keys a call gets: polling, random or affinity. */
+      multiKeyMode: d.text().notNull().default("polling"),
+      /** Calls at once, and requests and tokens a minute, over all keys; 0 = as many as there are. */
+      maxConcurrency: d.int().notNull().default(0),
+      rpmLimit: d.int().notNull().default(0),
+      tpmLimit: d.int().notNull().default(0),
+      /** Of `used_quota` what keys used that are gone: the rest is the sum of its keys' use. */
+      goneKeysQuota: d.big().notNull().default(0),
     },
     (t) => [d.index("channels_tag").on(t.tag), d.index("channels_priority").on(t.priority)],
+  );
+
+  /** The keys of channels, one row each; a channel asks with those of status 1. */
+  const channelKeys = d.table(
+    "channel_keys",
+    {
+      id: d.id(),
+      channelId: d.big().notNull(),
+      /** Place in the channel's list, from 0 without gaps. */
+      pos: d.int().notNull(),
+      keySealed: d.text().notNull().default(""),
+      /** SHA-256 (hex) of the key. */
+      keyHash: d.text().notNull(),
+      label: d.text().notNull().default(""),
+      /** 1 on, 2 switched off by hand, 3 switched off by itself. */
+      status: d.int().notNull().default(1),
+      /** Why it is off, in an upstream's scrubbed words or ours; "" where it is on. */
+      reason: d.text().notNull().default(""),
+      /** Unix seconds of the last change of status; 0 = never. */
+      statusTime: d.big().notNull().default(0),
+      /** As the channel's, for this key alone. */
+      maxConcurrency: d.int().notNull().default(0),
+      rpmLimit: d.int().notNull().default(0),
+      tpmLimit: d.int().notNull().default(0),
+      usedQuota: d.big().notNull().default(0),
+      /** Unix seconds of the last settled call; 0 = never. */
+      lastUsed: d.big().notNull().default(0),
+      /** Probes that failed since it was switched off by itself, and when the next is due (Unix seconds; 0 = none yet). */
+      probes: d.int().notNull().default(0),
+      nextProbe: d.big().notNull().default(0),
+    },
+    (t) => [d.uniqueIndex("channel_keys_hash").on(t.channelId, t.keyHash)],
   );
 
   /** Index of what each channel serves: one row per channel, group and model; rebuilt with the channel. */
@@ -711,6 +749,8 @@ export function buildSchema(d: Dialect) {
       userId: d.big().notNull(),
       tokenId: d.big().notNull().default(0),
       channelId: d.big().notNull().default(0),
+      /** Of the channel's key that took it; 0 = not known. */
+      keyId: d.big().notNull().default(0),
       action: d.text().notNull().default(""),
       mjId: d.text().notNull().default(""),
       group: d.text().notNull().default(""),
@@ -762,6 +802,7 @@ export function buildSchema(d: Dialect) {
       userId: d.big().notNull(),
       tokenId: d.big().notNull().default(0),
       channelId: d.big().notNull().default(0),
+      keyId: d.big().notNull().default(0),
       group: d.text().notNull().default(""),
       modelName: d.text().notNull().default(""),
       requestId: d.text().notNull().default(""),
@@ -975,6 +1016,7 @@ export function buildSchema(d: Dialect) {
     priceOrigins,
     tokens,
     channels,
+    channelKeys,
     abilities,
     options,
     redemptions,

@@ -33,6 +33,7 @@ export const {
   drawings,
   tasks,
   remoteObjects,
+  channelKeys,
   priceRevisions,
   priceDrafts,
   setups,

@@ -14,6 +14,7 @@ import { createInbox } from "./core/inbox/inbox.ts";
 import type { InboxService } from "./core/inbox/inbox.ts";
 import { startLooks } from "./core/inbox/looks.ts";
 import type { LookDeps, Looks } from "./core/inbox/looks.ts";
+import { createCaps } from "./core/channels/caps.ts";
 import { createKeyring } from "./core/channels/keyring.ts";
 import { createLimitBook } from "./core/limits/limits.ts";
 import { createLedger } from "./core/ledger/ledger.ts";
@@ -123,8 +124,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     charged: (changed) => lowQuota?.charged(changed),
     credited: (ids) => lowQuota?.credited(ids),
   };
-  const { dataDir } = env;
-  const { journalKeepMinutes } = env;
+  const { dataDir, journalKeepMinutes } = env;
   const base = { db, clock, logger, seal, options, accounts };
   const limits = createLimitBook({ ...base, nodeId });
   const ledger = await createLedger({ ...base, limits, dataDir, nodeId, journalKeepMinutes, balances });
@@ -141,6 +141,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     reach,
     guard: guardOf(() => deps),
   });
+  const caps = createCaps(ledger, clock);
   const deps: Deps = {
     ...base,
     sessions,
@@ -155,7 +156,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     inbox,
     guard: createGuard(overrides.lookup),
     reach,
-    keyring: createKeyring(),
+    keyring: createKeyring(caps),
+    caps,
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),
     version: packageJson.version,

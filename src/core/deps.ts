@@ -6,6 +6,7 @@ import type { InboxKind, InboxParams, InboxTone, SaidItem } from "../shared/inbo
 import type { Guard } from "../net/guard.ts";
 import type { Reach } from "../net/reach.ts";
 import type { Catalogue } from "./channels/catalogue.ts";
+import type { CapState, NodePlace } from "./channels/caps.ts";
 import type { LimitBook } from "./limits/limits.ts";
 import type { KeyLimits, LimitFields } from "../shared/key-limits.ts";
 import type { Keyring } from "./channels/keyring.ts";
@@ -161,6 +162,8 @@ export interface Settlement {
   completionTokens: number;
   modelName: string;
   channelId: number;
+  /** Of the channel's key that served it; absent or 0: it was asked without one. */
+  keyId?: number | undefined;
   group: string;
   isStream: boolean;
   useTimeMs: number;
@@ -262,6 +265,8 @@ export interface Ledger {
   logSteps(tx: Orm, entry: LogEntry): Steps<void>;
   /** Call when a key is met whose time is over: its status becomes expired, durably and at once in memory. */
   tokenExpired(token: TokenAccount): Promise<void>;
+  /** This node among those that live now, as last heard. */
+  place(): NodePlace;
   /**
    * Resolves when the tables have what was settled so far, for whoever may be asked for it on another node next; without
    * it where PostgreSQL does not take it within a few seconds (the journal has it, and it follows). At once on the
@@ -346,6 +351,8 @@ export interface Deps {
   reach: Reach;
   /** Turns and rests of channels with several keys. */
   keyring: Keyring;
+  /** Places under the caps of channels and keys. */
+  caps: CapState;
   /** Unix seconds of the start of the process. */
   startedAt: number;
   version: string;

@@ -352,6 +352,7 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   "general_setting.ping_interval_seconds": whole(1, 1, 3600),
   "relay.first_byte_timeout_seconds": whole(30, 0, 3600),
   "relay.stream_idle_timeout_seconds": whole(5, 1, 3600),
+  "relay.queue_ms": whole(500, 0, 600_000),
   "relay.deadline_seconds": whole(120, 1, 7200),
   "relay.abandoned_read_seconds": whole(0, 0, 3600),
   "relay.max_body_mb": whole(8, 1, 1024),

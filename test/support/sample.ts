@@ -107,6 +107,18 @@ export async function startSample(
     JSON.stringify([{ [words.name("chat", 0)]: "https://chat.example/?key={key}&url={address}" }]),
   );
   await deps.options.set("SelfUseModeEnabled", "true");
+  await deps.options.set("KeyLimitsDefault", JSON.stringify({ max_concurrency: 20 }));
+  await deps.options.set(
+    "KeyLimitsGroup",
+    JSON.stringify(
+      Object.fromEntries(
+        groups.slice(0, 2).map((group) => [
+          group,
+          { budget_quota: 25_000_000, budget_period: "week", rpm_limit: 600 },
+        ]),
+      ),
+    ),
+  );
 
   await insertAll(
     range(words.rows).map((index) => ({
@@ -131,7 +143,6 @@ export async function startSample(
         index % 9 === 4
           ? JSON.stringify({ status_reason: words.sentence(index), status_time: nowSeconds - 600 })
           : "",
-      keySealed: deps.seal.seal("channel", `upstream-key-${index}`),
       models: (index === 0 ? models : models.slice(0, 3 + (index % 4))).join(","),
       group: index === 0 ? groups.slice(0, 20).join(",") : (groups[index % groups.length] ?? ""),
       weight: index % 3,
@@ -144,6 +155,16 @@ export async function startSample(
       tag: index % 3 === 0 ? words.name("tag", index % 2) : null,
     })),
     (rows) => deps.db.orm.insert(t.channels).values(rows),
+  );
+  const channelIds = await deps.db.orm.select({ id: t.channels.id }).from(t.channels);
+  await insertAll(
+    channelIds.map(({ id }) => ({
+      channelId: id,
+      pos: 0,
+      keyHash: sha256Hex(`upstream-key-${id}`),
+      keySealed: deps.seal.seal("channel", `upstream-key-${id}`),
+    })),
+    (rows) => deps.db.orm.insert(t.channelKeys).values(rows),
   );
   await insertAll(
     models.map((model) => ({ group: groups[0] ?? "", model, channelId: 1, enabled: true })),
@@ -272,6 +293,9 @@ function tokenRow(app: TestApp, words: SampleWords, owner: TestUser, index: numb
     quotaBase: index * 523_456,
     modelLimitsEnabled: index % 3 === 1,
     modelLimits: index % 3 === 1 ? [words.model(0), words.model(1), words.model(2)].join(",") : "",
+    budgetQuota: index % 3 === 2 ? 0 : 150_000 * (index % 3) + 500_000,
+    budgetPeriod: ["day", "week", "month"][index % 3] ?? "day",
+    rpmLimit: index % 4 === 0 ? 60 : 0,
     allowIps: index % 5 === 1 ? "10.0.0.0/8\n192.0.2.7" : "",
     group: index % 2 === 0 ? "" : words.group(1),
   };

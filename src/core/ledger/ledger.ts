@@ -32,6 +32,7 @@ import { createSqliteStore } from "./sqlite-store.ts";
 import type { LedgerStore } from "./store.ts";
 
 const DATABASE_WAIT_MS = 10_000;
+const LONE_NODE = { nodes: 1, rank: 0 };
 
 /** The ledger with what the process itself needs of it. */
 export interface LedgerService extends Ledger {
@@ -134,6 +135,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       lost: queue.lost(),
       silentMs: outage?.silentMs() ?? 0,
     }),
+    place: () => outage?.place() ?? LONE_NODE,
     entered,
     flush,
     async close() {

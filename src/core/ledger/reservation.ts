@@ -99,6 +99,7 @@ export class Hold implements Reservation, Indexed {
     const item: LedgerItem = { row };
     if (!keeper.consumeLogged()) item.logged = false;
     if (this.durable) item.hold = this.durable;
+    if (settlement.keyId) item.keyId = settlement.keyId;
     if (settlement.object) item.object = settlement.object;
     this.#letGo();
     beginPending(item, user, token);

@@ -49,6 +49,7 @@ export const OPTION_UNITS = [
   "quota",
   "quota_per_dollar",
   "requests",
+  "milliseconds",
   "seconds",
   "share",
   "partShare",

@@ -218,6 +218,7 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     const settled = {
       ...charged,
       requestId: row.requestId,
+      keyId: 0,
       settledHour: row.createdAt - (row.createdAt % 3600),
     };
     expect(await deps.db.atomic((tx) => refundSteps(deps.db, tx, settled, settled.settledHour))).toBe(true);

@@ -8,10 +8,12 @@ export interface BudgetBarProps {
   used: number;
   /** What it is of. */
   label: string;
+  /** Its period in words, where nothing beside it says it. */
+  per?: string;
 }
 
 /** Spent and budget in words, and as a bar below. */
-export function BudgetBar({ budget, used, label }: BudgetBarProps) {
+export function BudgetBar({ budget, used, label, per }: BudgetBarProps) {
   const share = Math.max(0, Math.min(1, used / budget));
   const words = `${formatQuota(used)} / ${formatQuota(budget)}`;
   return (
@@ -19,7 +21,10 @@ export function BudgetBar({ budget, used, label }: BudgetBarProps) {
       className="latency inline-flex min-w-13 flex-col gap-0.75"
       data-tone={share >= 1 ? "broken" : share >= WARN_SHARE ? "attention" : "ok"}
     >
-      <span className="whitespace-nowrap tabular-nums">{words}</span>
+      <span className="whitespace-nowrap tabular-nums">
+        {words}
+        {per === undefined ? null : <span className="text-muted"> {per}</span>}
+      </span>
       <span
         className="thin-bar"
         role="meter"

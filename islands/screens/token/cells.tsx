@@ -66,16 +66,13 @@ export function tokenColumns(t: Translate, nowMs: number): Column<TokenRow>[] {
       card: "line",
       cell: (row) =>
         row.budget_quota > 0 ? (
-          <span
-            className="inline-flex flex-col items-end"
-            title={t("token.budgetOpens", { at: formatDateTime(row.budget_resets_at * 1000) })}
-          >
+          <span title={t("token.budgetOpens", { at: formatDateTime(row.budget_resets_at * 1000) })}>
             <BudgetBar
               budget={row.budget_quota}
               used={row.budget_used}
               label={t("token.budgetOf", { name: row.name })}
+              per={t(`form.limits.per.${row.budget_period}`)}
             />
-            <span className="mt-0.5 text-xs text-muted">{t(`form.limits.budget.${row.budget_period}`)}</span>
           </span>
         ) : (
           <span className="text-muted">{t("token.noBudget")}</span>

@@ -46,7 +46,7 @@ export interface LimitLease {
 }
 
 /** A call that holds its amount: those of before a limit was set count under it, too. */
-export interface OpenCall extends Payers {
+interface OpenCall extends Payers {
   readonly amount: number;
   lease: LimitLease | undefined;
 }

@@ -73,7 +73,11 @@ export function MoneyField<V extends Values>({
   const [text, setText] = useState<string>();
   // What was typed stands as long as it means the value; a preset or a revert replaces it.
   const shown =
-    text !== undefined && Object.is(valueOfText(text), value) ? text : isAmount(value) ? amountText(value) : "";
+    text !== undefined && Object.is(valueOfText(text), value)
+      ? text
+      : isAmount(value)
+        ? amountText(value)
+        : "";
   const { isUnits, symbol } = siteDisplay();
   const set = (quota: number | undefined) => form.set(name, quota as V[typeof name]);
   return (

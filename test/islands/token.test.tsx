@@ -152,7 +152,9 @@ describe("budget and limits", () => {
       "80",
       "$4.00 / $5.00",
     ]);
-    expect(meter.closest("[title]")?.getAttribute("title")).toStartWith("The budget opens anew on 2026-11-20");
+    expect(meter.closest("[title]")?.getAttribute("title")).toStartWith(
+      "The budget opens anew on 2026-11-20",
+    );
     expect(meter.closest("[data-tone]")?.getAttribute("data-tone")).toBe("attention");
     expect(rowOf("agent").textContent).toContain("$4.00 / $5.00 a day");
     expect(within(rowOf("free")).queryByRole("meter")).toBeNull();

@@ -112,10 +112,9 @@ export async function startSample(
     "KeyLimitsGroup",
     JSON.stringify(
       Object.fromEntries(
-        groups.slice(0, 2).map((group) => [
-          group,
-          { budget_quota: 25_000_000, budget_period: "week", rpm_limit: 600 },
-        ]),
+        groups
+          .slice(0, 2)
+          .map((group) => [group, { budget_quota: 25_000_000, budget_period: "week", rpm_limit: 600 }]),
       ),
     ),
   );

@@ -88,6 +88,8 @@ export interface LimitBook {
   limitsOfUser(user: Pick<UserAccount, "group" | "limits">): KeyLimits | undefined;
   /** Who is told of budgets that run out. */
   warnBy(tell: (warning: BudgetWarning) => void): void;
+  /** Tells the other nodes and hears them now, as it does every 400 ms; at once where there is one node. Never rejects. */
+  exchange(): Promise<void>;
   /** Where the calls are found that are open when a limit is set. */
   watch(open: Iterable<OpenCall>): void;
   /** What brings settled calls into the tables: without it a late one of an earlier period would count in the next. */
@@ -303,6 +305,11 @@ export function createLimitBook(deps: LimitBookDeps): LimitBook {
     refusal(payers) {
       const short = ownersOf(payers).find((each) => each.free() <= 0);
       return short && budgetRefusal(deps, short, 1);
+    },
+    async exchange() {
+      // One that is under way may have read before whoever calls had written.
+      await sharing?.round();
+      await sharing?.round();
     },
     watch(calls) {
       open = calls;

@@ -129,11 +129,7 @@ function GroupLimits(props: OptionEditorProps) {
     setTimeout(() => document.getElementById(`${id}-add`)?.focus());
   };
   return (
-    <JsonBeside
-      {...besideOf(props)}
-      label={t(`option.title.${option.key}`)}
-      isReadable={rows !== undefined}
-    >
+    <JsonBeside {...besideOf(props)} label={t(`option.title.${option.key}`)} isReadable={rows !== undefined}>
       <datalist id={`${id}-groups`}>
         {groups.map((group) => (
           <option key={group} value={group} />

@@ -113,6 +113,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   }
 
   limits?.readAfter(entered);
+  limits?.watch(open);
 
   async function flush(): Promise<void> {
     await queue.flush();

@@ -8,7 +8,7 @@ import { Failure } from "../../shared/failures.ts";
 import { barsOf, bucketNumber, stepFor, stretchesOf } from "../../shared/local-time.ts";
 import type { Step } from "../../shared/local-time.ts";
 import type { Deps } from "../deps.ts";
-import { unitOf } from "../logs/dashboard.ts";
+import { unitOf } from "../logs/coarse-days.ts";
 import { NANOS_PER_DOLLAR } from "./book.ts";
 
 export const MARGIN_DIMENSIONS = ["channel", "model", "group", "day"] as const;

@@ -4,7 +4,7 @@ import { Elysia, t } from "elysia";
 import { importBill, listImports, previewCsv } from "../core/costs/bills.ts";
 import { drift } from "../core/costs/drift.ts";
 import { fetchBill } from "../core/costs/fetch-bill.ts";
-import { BILL_SOURCES } from "../core/costs/formats.ts";
+import { BILL_SOURCES } from "../shared/bill-sources.ts";
 import {
   COST_SOURCES,
   deleteCost,

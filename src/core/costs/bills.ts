@@ -9,7 +9,8 @@ import { refuse } from "../../shared/failures.ts";
 import { fetchBill } from "./fetch-bill.ts";
 import type { BillAddress } from "./fetch-bill.ts";
 import { csvBlock, MOST_LINES, readBill } from "./formats.ts";
-import type { BillLine, BillSource, CsvColumns, ReadBill, ReadOptions } from "./formats.ts";
+import type { BillLine, CsvColumns, ReadBill, ReadOptions } from "./formats.ts";
+import type { BillSource } from "../../shared/bill-sources.ts";
 
 type BillDeps = Pick<Deps, "db" | "clock" | "routing" | "ledger" | "guard" | "reach" | "options">;
 

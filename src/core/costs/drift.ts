@@ -13,8 +13,8 @@ import type { PriceRow, TokenKind } from "../../shared/price-row.ts";
 import { emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { NANOS_PER_DOLLAR, nanosOf } from "./book.ts";
-import { BILL_SOURCES } from "./formats.ts";
-import type { BillSource } from "./formats.ts";
+import { BILL_SOURCES } from "../../shared/bill-sources.ts";
+import type { BillSource } from "../../shared/bill-sources.ts";
 
 type DriftDeps = Pick<Deps, "db" | "clock" | "routing" | "costs">;
 

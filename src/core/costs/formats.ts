@@ -3,18 +3,8 @@
 import { readBlock } from "../../shared/tsv.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { TokenKind } from "../../shared/price-row.ts";
+import type { BillSource } from "../../shared/bill-sources.ts";
 import { parsedSource } from "../prices/sources/read.ts";
-
-export const BILL_SOURCES = [
-  "openai-costs",
-  "openai-usage",
-  "anthropic-cost",
-  "anthropic-usage",
-  "openrouter",
-  "instance",
-  "csv",
-] as const;
-export type BillSource = (typeof BILL_SOURCES)[number];
 
 /** What a line is of: a kind of token; "" = calls, or everything. */
 type BillKind = TokenKind | "";

@@ -1,7 +1,7 @@
 // What the site earns: revenue, what upstreams charge for it, and the difference, from the hourly sums.
 // Refuses to take an unknown cost for 0: calls without one are counted apart, and are part of no margin.
-import { and, gte, inArray, lt, sql } from "drizzle-orm";
-import type { SQL } from "drizzle-orm";
+import { inArray, sql } from "drizzle-orm";
+import type { PgColumn } from "drizzle-orm/pg-core";
 import { sumOf } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
 import { Failure } from "../../shared/failures.ts";
@@ -9,6 +9,9 @@ import { barsOf, bucketNumber, stepFor, stretchesOf } from "../../shared/local-t
 import type { Step } from "../../shared/local-time.ts";
 import type { Deps } from "../deps.ts";
 import { unitOf } from "../logs/coarse-days.ts";
+import { sumParts } from "../logs/coarse.ts";
+import type { SumPart } from "../logs/coarse.ts";
+import { END_OF_TIME } from "../logs/filter.ts";
 import { NANOS_PER_DOLLAR } from "./book.ts";
 
 export const MARGIN_DIMENSIONS = ["channel", "model", "group", "day"] as const;
@@ -77,14 +80,27 @@ interface Raw {
   lost: number;
 }
 
-function rawSums({ rollups }: Database["t"]) {
+type Sums = SumPart["table"];
+
+function columnsOf(table: Sums) {
   return {
-    calls: sumOf(rollups.count),
-    revenue: sumOf(rollups.quota),
-    knownCalls: sumOf(rollups.costCount),
-    knownRevenue: sumOf(rollups.costQuota),
-    nanos: sumOf(rollups.costNanos),
-    lost: sumOf(rollups.lostNanos),
+    calls: table.count,
+    revenue: table.quota,
+    knownCalls: table.costCount,
+    knownRevenue: table.costQuota,
+    nanos: table.costNanos,
+    lost: table.lostNanos,
+  };
+}
+
+function rawSums(table: Sums) {
+  return {
+    calls: sumOf(table.count),
+    revenue: sumOf(table.quota),
+    knownCalls: sumOf(table.costCount),
+    knownRevenue: sumOf(table.costQuota),
+    nanos: sumOf(table.costNanos),
+    lost: sumOf(table.lostNanos),
   };
 }
 
@@ -118,10 +134,6 @@ function add(into: Raw, more: Raw): Raw {
   };
 }
 
-function between({ rollups }: Database["t"], from: number, to: number): SQL | undefined {
-  return and(gte(rollups.hour, from), lt(rollups.hour, to));
-}
-
 /** Sums by bar of a step; the site's zone cuts days. Throws `data_bars_many`. */
 async function byBar(
   { db }: MarginDeps,
@@ -130,34 +142,32 @@ async function byBar(
 ): Promise<{ at: number[]; sums: Raw[] }> {
   const bars = barsOf(from, to, step, zone, MOST_BARS);
   if (!bars) throw new Failure("client", "data_bars_many", { params: { max: MOST_BARS } });
-  const { rollups } = db.t;
-  const found = db.reader
-    .select({
-      unit: unitOf(rollups.hour, step, stretchesOf(from, to, zone)).as("unit"),
-      calls: rollups.count,
-      revenue: rollups.quota,
-      knownCalls: rollups.costCount,
-      knownRevenue: rollups.costQuota,
-      nanos: rollups.costNanos,
-      lost: rollups.lostNanos,
-    })
-    .from(rollups)
-    .where(between(db.t, from, to))
-    .as("found");
-  const rows = await db.reader
-    .select({
-      unit: found.unit,
-      calls: sumOf(found.calls),
-      revenue: sumOf(found.revenue),
-      knownCalls: sumOf(found.knownCalls),
-      knownRevenue: sumOf(found.knownRevenue),
-      nanos: sumOf(found.nanos),
-      lost: sumOf(found.lost),
-    })
-    .from(found)
-    .groupBy(found.unit);
+  const stretches = stretchesOf(from, to, zone);
+  const time = step === "hour" ? { isHourly: true } : { zone };
+  const parts = await sumParts(db, { filter: { type: 0, from, to }, from, to, ...time });
+  const found = await Promise.all(
+    parts.map(({ table, where, time: at, isDays }) => {
+      const inner = db.reader
+        .select({ unit: sql`${isDays ? at : unitOf(at, step, stretches)}`.as("unit"), ...columnsOf(table) })
+        .from(table)
+        .where(where)
+        .as("found");
+      return db.reader
+        .select({
+          unit: inner.unit,
+          calls: sumOf(inner.calls),
+          revenue: sumOf(inner.revenue),
+          knownCalls: sumOf(inner.knownCalls),
+          knownRevenue: sumOf(inner.knownRevenue),
+          nanos: sumOf(inner.nanos),
+          lost: sumOf(inner.lost),
+        })
+        .from(inner)
+        .groupBy(inner.unit);
+    }),
+  );
   const sums = bars.at.map(() => NOTHING);
-  for (const { unit, ...raw } of rows) {
+  for (const { unit, ...raw } of found.flat()) {
     const bar = bucketNumber(Number(unit), step, 0) - bars.first;
     const at = Math.min(Math.max(bar, 0), sums.length - 1);
     sums[at] = add(sums[at] ?? NOTHING, raw);
@@ -175,9 +185,32 @@ async function namesOf({ db }: MarginDeps, by: MarginDimension, ids: readonly st
   return new Map(rows.map(({ id, name }) => [String(id), name]));
 }
 
+const FIELDS = { channel: "channelId", model: "modelName", group: "group" } as const;
+
+/** Sums of each value of a field, as text, over the coarsest tables that know it. */
+async function sumsBy(
+  db: Database,
+  field: (typeof FIELDS)[keyof typeof FIELDS],
+  from: number,
+  to: number,
+): Promise<(Raw & { id: string })[]> {
+  const parts = await sumParts(db, { filter: { type: 0, from, to }, from, to, by: [field] });
+  const found = await Promise.all(
+    parts.map(({ table, where }) => {
+      const column = table[field] as PgColumn;
+      return db.reader
+        .select({ id: sql<string | number>`${column}`.as("id"), ...rawSums(table) })
+        .from(table)
+        .where(where)
+        .groupBy(column);
+    }),
+  );
+  const sums = new Map<string, Raw>();
+  for (const { id, ...raw } of found.flat()) sums.set(String(id), add(sums.get(String(id)) ?? NOTHING, raw));
+  return [...sums].map(([id, raw]) => ({ id, ...raw }));
+}
+
 async function split(deps: MarginDeps, query: MarginQuery, quotaPerUnit: number): Promise<MarginRow[]> {
-  const { db } = deps;
-  const { rollups } = db.t;
   const { from, to, by } = query;
   if (by === "day") {
     const { at, sums } = await byBar(deps, query, "day");
@@ -187,21 +220,16 @@ async function split(deps: MarginDeps, query: MarginQuery, quotaPerUnit: number)
       ...marginOf(sums[index] ?? NOTHING, quotaPerUnit),
     }));
   }
-  const column = { channel: rollups.channelId, model: rollups.modelName, group: rollups.group }[by];
-  const rows = await db.reader
-    .select({ id: sql<string | number>`${column}`.as("id"), ...rawSums(db.t) })
-    .from(rollups)
-    .where(between(db.t, from, to))
-    .groupBy(column);
+  const rows = await sumsBy(deps.db, FIELDS[by], from, to);
   const names = await namesOf(
     deps,
     by,
-    rows.map(({ id }) => String(id)),
+    rows.map(({ id }) => id),
   );
   return rows
     .map(({ id, ...raw }) => ({
-      id: String(id),
-      name: names.get(String(id)) ?? "",
+      id,
+      name: names.get(id) ?? "",
       ...marginOf(raw, quotaPerUnit),
     }))
     .sort((a, b) => a.margin - b.margin || b.revenue - a.revenue);
@@ -240,15 +268,10 @@ export async function marginsSince(
   deps: MarginDeps,
   from: number,
 ): Promise<(MarginSums & { channelId: number; lostNanos: number; nanos: number })[]> {
-  const { rollups } = deps.db.t;
   const quotaPerUnit = deps.options.get("QuotaPerUnit");
-  const rows = await deps.db.reader
-    .select({ channelId: rollups.channelId, ...rawSums(deps.db.t) })
-    .from(rollups)
-    .where(gte(rollups.hour, from - (from % HOUR_SECONDS)))
-    .groupBy(rollups.channelId);
-  return rows.map(({ channelId, ...raw }) => ({
-    channelId,
+  const rows = await sumsBy(deps.db, "channelId", from - (from % HOUR_SECONDS), END_OF_TIME);
+  return rows.map(({ id, ...raw }) => ({
+    channelId: Number(id),
     lostNanos: raw.lost,
     nanos: raw.nanos,
     ...marginOf(raw, quotaPerUnit),

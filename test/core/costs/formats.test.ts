@@ -2,7 +2,8 @@
 // kind, days of UTC; what cannot be read is named by its place and never counted.
 import { describe, expect, test } from "bun:test";
 import { decimalNanos, momentOf, readBill } from "../../../src/core/costs/formats.ts";
-import type { BillSource, CsvColumns, ReadBill } from "../../../src/core/costs/formats.ts";
+import type { CsvColumns, ReadBill } from "../../../src/core/costs/formats.ts";
+import type { BillSource } from "../../../src/shared/bill-sources.ts";
 import { Failure } from "../../../src/shared/failures.ts";
 
 const DAY = Date.UTC(2026, 10, 19) / 1000;

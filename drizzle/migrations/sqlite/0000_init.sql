@@ -66,6 +66,8 @@ CREATE TABLE `channels` (
 	`tag` text,
 	`setting` text DEFAULT '' NOT NULL,
 	`param_override` text DEFAULT '' NOT NULL,
+	`header_override` text DEFAULT '' NOT NULL,
+	`settings` text DEFAULT '' NOT NULL,
 	`max_input_tokens` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint

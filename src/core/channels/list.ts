@@ -38,7 +38,10 @@ export interface ChannelJson {
   other_info: string;
   tag: string | null;
   setting: string;
+  /** JSON texts of the settings' second part, and of what is done to requests and their headers. */
+  settings: string;
   param_override: string;
+  header_override: string;
   max_input_tokens: number;
   /** † How many keys take turns, and how many of them rest on this node. */
   key_count: number;
@@ -78,7 +81,9 @@ export function channelJson(deps: ChannelJsonDeps, row: ChannelRow): ChannelJson
     other_info: row.otherInfo,
     tag: row.tag,
     setting: row.setting,
+    settings: row.settings,
     param_override: row.paramOverride,
+    header_override: row.headerOverride,
     max_input_tokens: row.maxInputTokens,
     key_count: keyCount,
     keys_resting: resting.filter(({ restsUntilMs }) => restsUntilMs > nowMs).length,

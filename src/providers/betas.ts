@@ -4,6 +4,35 @@ import { asList, asObject } from "../protocol/json.ts";
 import type { JsonObject } from "../protocol/canonical.ts";
 import type { JsonBody } from "./quirks.ts";
 
+/** AWS, "Anthropic Claude Messages API", beta headers (2026-11): what InvokeModel takes in `anthropic_beta`. */
+export const BEDROCK_BETAS: readonly string[] = [
+  "computer-use-2025-01-24",
+  "computer-use-2025-11-24",
+  "token-efficient-tools-2025-02-19",
+  "interleaved-thinking-2025-05-14",
+  "output-128k-2025-02-19",
+  "dev-full-thinking-2025-05-14",
+  "context-1m-2025-08-07",
+  "context-management-2025-06-27",
+  "compact-2026-01-12",
+  "effort-2025-11-24",
+  "fine-grained-tool-streaming-2025-05-14",
+  "tool-search-tool-2025-10-19",
+  "tool-examples-2025-10-29",
+];
+
+/** Google Cloud, "Use Anthropic's Claude models" (2026-11). */
+export const VERTEX_BETAS: readonly string[] = [
+  "computer-use-2025-01-24",
+  "computer-use-2025-11-24",
+  "interleaved-thinking-2025-05-14",
+  "context-1m-2025-08-07",
+  "context-management-2025-06-27",
+  "compact-2026-01-12",
+  "tool-search-tool-2025-10-19",
+  "web-search-2025-03-05",
+];
+
 /** A field that only means something with one of these betas. */
 interface BetaField {
   betas: readonly RegExp[];
@@ -89,6 +118,18 @@ function withoutField(body: JsonBody, { place, field }: BetaField): JsonBody {
   return changed ?? body;
 }
 
+/** Whether a field's beta stays behind: it was asked for and left out, or the provider has none that carries the field. */
+function hangsLoose(
+  { betas }: BetaField,
+  allowed: readonly string[],
+  sent: readonly string[],
+  stay: readonly string[],
+): boolean {
+  const carries = (token: string): boolean => betas.some((beta) => beta.test(token));
+  if (stay.some(carries)) return false;
+  return sent.some(carries) || !allowed.some(carries);
+}
+
 /**
  * Holds the betas of header and body against the provider's list. `headers` loses what is not on it; undefined where nothing
  * had to go.
@@ -99,12 +140,19 @@ export function applyBetas(
   input: JsonBody,
 ): BetaRuling | undefined {
   const dropped: string[] = [];
-  const kept = (tokens: string[]): string[] =>
-    tokens.filter((token) => {
+  /** Tokens that came, and those of them that go on. */
+  const sent: string[] = [];
+  const stay: string[] = [];
+  const kept = (tokens: string[]): string[] => {
+    sent.push(...tokens);
+    const left = tokens.filter((token) => {
       const isKnown = allowed.includes(token);
       if (!isKnown && !dropped.includes(`${HEADER}: ${token}`)) dropped.push(`${HEADER}: ${token}`);
       return isKnown;
     });
+    stay.push(...left);
+    return left;
+  };
   const ofHeader = tokensOf(headers[HEADER]);
   const left = kept(ofHeader);
   if (left.length === 0) delete headers[HEADER];
@@ -117,7 +165,7 @@ export function applyBetas(
     else if (leftOfBody.length < ofBody.length) body = { ...body, [MEMBER]: leftOfBody };
   }
   for (const field of FIELDS) {
-    if (field.betas.some((beta) => allowed.some((token) => beta.test(token)))) continue;
+    if (!hangsLoose(field, allowed, sent, stay)) continue;
     const after = withoutField(body, field);
     if (after === body) continue;
     body = after;

@@ -9,7 +9,7 @@ import type { ErrorRows } from "./error-rows.ts";
 import type { UsualOutput } from "./hold.ts";
 import type { InFlightCalls } from "./in-flight.ts";
 import type { Lockstep } from "./lockstep.ts";
-import type { PlanContext } from "./plan.ts";
+import type { PlanContext } from "./upstream-request.ts";
 import type { ResponseAffinity } from "./response-affinity.ts";
 import type { WordScreens } from "./word-screens.ts";
 

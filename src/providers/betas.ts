@@ -68,7 +68,11 @@ const HEADER = "anthropic-beta";
 const MEMBER = "anthropic_beta";
 
 function tokensOf(value: unknown): string[] {
-  const list = Array.isArray(value) ? (value as unknown[]) : typeof value === "string" ? value.split(",") : [];
+  const list = Array.isArray(value)
+    ? (value as unknown[])
+    : typeof value === "string"
+      ? value.split(",")
+      : [];
   return list
     .filter((each) => typeof each === "string")
     .map((each) => each.trim())

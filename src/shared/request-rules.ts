@@ -319,8 +319,7 @@ function readPart(operation: Draft, stored: Stored, part: Part, place: string): 
     case "sync":
       operation.from = textIn(stored, "from", place);
       operation.to = textIn(stored, "to", place);
-      for (const side of ["from", "to"] as const)
-        if (!syncSide(operation[side])) throw invalid(place, side);
+      for (const side of ["from", "to"] as const) if (!syncSide(operation[side])) throw invalid(place, side);
   }
 }
 
@@ -340,7 +339,10 @@ function operationIn(stored: unknown, index: number): RuleOperation {
   if (typeof logic !== "string" || !/^(?:and|or)$/i.test(logic)) throw invalid(place, "logic");
   const operation: Draft = {
     mode,
-    path: mode === "prune_objects" && typeof path === "string" && path !== "" ? pathIn(stored, "path", place) : "",
+    path:
+      mode === "prune_objects" && typeof path === "string" && path !== ""
+        ? pathIn(stored, "path", place)
+        : "",
     from: "",
     // What replaces may be nothing at all.
     to: (mode === "replace" || mode === "regex_replace") && typeof to === "string" ? to : "",

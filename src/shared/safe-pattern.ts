@@ -74,7 +74,8 @@ const FLAGS = /^\(\?[imsU]+\)/;
 
 function isRegExp(pattern: string): boolean {
   try {
-    return new RegExp(pattern.replace(FLAGS, "")) instanceof RegExp;
+    // Named groups have a letter more there.
+    return new RegExp(pattern.replace(FLAGS, "").replaceAll("(?P<", "(?<")) instanceof RegExp;
   } catch {
     return false;
   }

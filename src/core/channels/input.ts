@@ -200,8 +200,7 @@ function settingText(field: "setting" | "settings", text: string): string {
       throw refuseField(field, "channel_networks_invalid", { entry: JSON.stringify(wrong).slice(0, 64) });
   }
   const unclear = SWITCHES.find((name) => !["boolean", "undefined"].includes(typeof value[name]));
-  if (unclear !== undefined)
-    throw refuseField(field, "rule_field_invalid", { place: field, field: unclear });
+  if (unclear !== undefined) throw refuseField(field, "rule_field_invalid", { place: field, field: unclear });
   if (prompt !== undefined && prompt !== null && typeof prompt !== "string")
     throw refuseField(field, "rule_field_invalid", { place: field, field: "system_prompt" });
   return trimmed;

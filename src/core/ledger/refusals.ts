@@ -25,7 +25,8 @@ export function refusalOf(
   return new Failure("limit", "quota_held", { retryAfterSeconds: HELD_RETRY_SECONDS });
 }
 
-function userShort(options: Deps["options"], available: number, amount: number): Failure {
+/** The balance does not pay the amount. */
+export function userShort(options: Deps["options"], available: number, amount: number): Failure {
   const wireCode = "insufficient_user_quota";
   if (available <= 0) return new Failure("quota", "user_quota_empty", { wireCode });
   return new Failure("quota", "user_quota_short", { wireCode, params: figures(options, available, amount) });

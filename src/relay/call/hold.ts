@@ -2,6 +2,7 @@
 // Refuses a call that the caller could not pay: the ledger decides, with the least amount that serves.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps, Ledger, Reservation, ReserveRequest } from "../../core/deps.ts";
+import { userShort } from "../../core/ledger/refusals.ts";
 import {
   cappedHold,
   coveredTokens,
@@ -405,16 +406,10 @@ export async function holdAgain(
   const { amount, least } = wantedOf(services, request, terms, growsAlong, reservation.amount);
   const more = amount - reservation.amount;
   if (more > 0) await reservation.grow(more);
-  if (reservation.amount < least) throw shortOf(services.deps, request.caller, least - reservation.amount);
+  const { ledger, options } = services.deps;
+  if (reservation.amount < least)
+    throw userShort(options, ledger.available(request.caller) + reservation.amount, least);
   return heldFor(services, request, { reservation, terms, growsAlong }).hold;
-}
-
-/** The balance does not pay what a channel's rules made of the request. */
-function shortOf({ ledger }: HoldServices["deps"], caller: Caller, need: number): Failure {
-  return new Failure("quota", "user_quota_short", {
-    params: { quota: ledger.available(caller), need: Math.ceil(need) },
-    wireCode: "insufficient_user_quota",
-  });
 }
 
 function heldFor(

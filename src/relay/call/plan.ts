@@ -32,7 +32,14 @@ import { askedTier, gatedTier, NO_TIERS, tierNames } from "../endpoints/service-
 import type { TierGates } from "../endpoints/service-tier.ts";
 import { applyHeaderRules, applyRules } from "./rules.ts";
 import type { Ruled, RulesDone } from "./rules.ts";
-import { adapterOf, buildRequest, finishHeaders, needsAdapter, unserved, upstreamRequest } from "./upstream-request.ts";
+import {
+  adapterOf,
+  buildRequest,
+  finishHeaders,
+  needsAdapter,
+  unserved,
+  upstreamRequest,
+} from "./upstream-request.ts";
 import type { PlanContext, Target } from "./upstream-request.ts";
 
 export interface Plan {
@@ -238,7 +245,8 @@ function requireUnchanged({ call, channel, found }: Target, model: string, tier:
   const [ofTier] = tier ? tierNames(tier) : [];
   const [gated = ofTier] = gatedFields(dialect, sent.json, channel.setting)?.names ?? [];
   if (gated !== undefined) throw cannotCarry(gated);
-  const [limit] = hold.limit === undefined ? [] : Object.keys(limitChanges(dialect, sent.json, hold.limit, model));
+  const [limit] =
+    hold.limit === undefined ? [] : Object.keys(limitChanges(dialect, sent.json, hold.limit, model));
   if (limit !== undefined) throw cannotCarry(limit);
 }
 
@@ -334,12 +342,7 @@ function withHeaderRules(
 }
 
 /** The client's own bytes where neither the model nor anything else has to change. */
-function formBody(
-  call: Call,
-  form: Form,
-  model: string,
-  ruled: Ruled | undefined,
-): Uint8Array<ArrayBuffer> {
+function formBody(call: Call, form: Form, model: string, ruled: Ruled | undefined): Uint8Array<ArrayBuffer> {
   const shaped = call.endpoint.form?.(form) ?? form;
   let named = call.sent.json["model"] === model ? shaped : withField(shaped, "model", model);
   for (const [key, value] of Object.entries(ruled?.changes ?? {}))

@@ -44,8 +44,9 @@ export interface Ruled {
   done: RulesDone | undefined;
 }
 
-/** Members by which a request gets dearer, whatever its dialect, and those that hold its prompt. */
+/** Members by which a request gets dearer, whatever its dialect, or is kept; and those that hold its prompt. */
 const PRICED: ReadonlySet<string> = new Set([
+  "store",
   "n",
   "best_of",
   "size",

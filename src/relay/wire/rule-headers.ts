@@ -89,7 +89,8 @@ export function overrideHeaders(path: HeaderPath, rules: HeaderRules): HeaderAct
   if (rules.passesAll || rules.patterns.length > 0) {
     const patterns = patternsOf(rules);
     const names = [...path.client.keys()].filter(
-      (name) => isPassable(name) && (rules.passesAll || patterns.some((pattern) => pattern.matcher(name).find())),
+      (name) =>
+        isPassable(name) && (rules.passesAll || patterns.some((pattern) => pattern.matcher(name).find())),
     );
     for (const name of passClientHeaders(path, names, true)) acts.push({ mode: "pass_headers", path: name });
   }

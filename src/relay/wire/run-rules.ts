@@ -41,8 +41,7 @@ export function runRules(
 ): RuleRun {
   const run: Run = { draft: draftOf(body), path, facts, acts: [] };
   const { draft, acts } = run;
-  for (const key in fields)
-    if (setAt(draft, [key], fields[key])) acts.push({ mode: "set", path: key });
+  for (const key in fields) if (setAt(draft, [key], fields[key])) acts.push({ mode: "set", path: key });
   for (const operation of operations) {
     const scene = { body: draft.root, facts, client: path.client };
     if (!conditionsHold(scene, operation)) continue;

@@ -41,6 +41,8 @@ export function buildSchema(d: Dialect) {
       setting: d.text().notNull().default(""),
       /** Has one-time codes or a passkey: what sessions are judged by, without a query. */
       secondFactor: d.bool().notNull().default(false),
+      /** JSON text of budget and limits that administrators gave the user; empty: those of the group (shared/key-limits.ts). */
+      limits: d.text().notNull().default(""),
       /** Raised to end every session of the user at once. */
       sessionVersion: d.int().notNull().default(1),
       /** What administrators note about the account; never shown to its owner. */
@@ -402,6 +404,15 @@ export function buildSchema(d: Dialect) {
       group: d.text().notNull().default(""),
       /** Of a key with the group `auto`: the groups that are tried in place of the site's, separated by commas. */
       autoGroups: d.text().notNull().default(""),
+      /** Units that may be spent in a period of the site's calendar; this and the limits below: 0 = none. */
+      budgetQuota: d.big().notNull().default(0),
+      /** day, week or month. */
+      budgetPeriod: d.text().notNull().default("month"),
+      /** Requests, and tokens, in any 60 seconds. */
+      rpmLimit: d.big().notNull().default(0),
+      tpmLimit: d.big().notNull().default(0),
+      /** Calls at once. */
+      maxConcurrency: d.big().notNull().default(0),
       /** The most that one call may cost, in units; 0 = as much as it takes. */
       maxQuota: d.big().notNull().default(0),
       deletedAt: d.big(),
@@ -418,8 +429,6 @@ export function buildSchema(d: Dialect) {
     {
       id: d.id(),
       type: d.int().notNull().default(1),
-      keySealed: d.text().notNull().default(""),
-      keyHash: d.text().notNull().default(""),
       openaiOrganization: d.text(),
       testModel: d.text(),
       status: d.int().notNull().default(1),
@@ -451,8 +460,48 @@ export function buildSchema(d: Dialect) {
       /** JSON text: the gates of single request fields, above what `setting` says. */
       settings: d.text().notNull().default(""),
       maxInputTokens: d.big().notNull().default(0),
+      /** Which of its keys a call gets: polling, random or affinity. */
+      multiKeyMode: d.text().notNull().default("polling"),
+      /** Calls at once, and requests and tokens a minute, over all keys; 0 = as many as there are. */
+      maxConcurrency: d.int().notNull().default(0),
+      rpmLimit: d.int().notNull().default(0),
+      tpmLimit: d.int().notNull().default(0),
+      /** Of `used_quota` what keys used that are gone: the rest is the sum of its keys' use. */
+      goneKeysQuota: d.big().notNull().default(0),
     },
     (t) => [d.index("channels_tag").on(t.tag), d.index("channels_priority").on(t.priority)],
+  );
+
+  /** The keys of channels, one row each; a channel asks with those of status 1. */
+  const channelKeys = d.table(
+    "channel_keys",
+    {
+      id: d.id(),
+      channelId: d.big().notNull(),
+      /** Place in the channel's list, from 0 without gaps. */
+      pos: d.int().notNull(),
+      keySealed: d.text().notNull().default(""),
+      /** SHA-256 (hex) of the key. */
+      keyHash: d.text().notNull(),
+      label: d.text().notNull().default(""),
+      /** 1 on, 2 switched off by hand, 3 switched off by itself. */
+      status: d.int().notNull().default(1),
+      /** Why it is off, in an upstream's scrubbed words or ours; "" where it is on. */
+      reason: d.text().notNull().default(""),
+      /** Unix seconds of the last change of status; 0 = never. */
+      statusTime: d.big().notNull().default(0),
+      /** As the channel's, for this key alone. */
+      maxConcurrency: d.int().notNull().default(0),
+      rpmLimit: d.int().notNull().default(0),
+      tpmLimit: d.int().notNull().default(0),
+      usedQuota: d.big().notNull().default(0),
+      /** Unix seconds of the last settled call; 0 = never. */
+      lastUsed: d.big().notNull().default(0),
+      /** Probes that failed since it was switched off by itself, and when the next is due (Unix seconds; 0 = none yet). */
+      probes: d.int().notNull().default(0),
+      nextProbe: d.big().notNull().default(0),
+    },
+    (t) => [d.uniqueIndex("channel_keys_hash").on(t.channelId, t.keyHash)],
   );
 
   /** Index of what each channel serves: one row per channel, group and model; rebuilt with the channel. */
@@ -553,10 +602,98 @@ export function buildSchema(d: Dialect) {
       /** How much of count and quota also stands as log rows (log writing can be switched off). */
       loggedCount: d.big().notNull().default(0),
       loggedQuota: d.big().notNull().default(0),
+      /** What upstreams are owed, in billionths of a dollar: of the calls whose cost is known, and of failed attempts. */
+      costNanos: d.big().notNull().default(0),
+      /** How much of count and quota is of calls whose cost is known; of the rest it is unknown, never 0. */
+      costCount: d.big().notNull().default(0),
+      costQuota: d.big().notNull().default(0),
+      /** How much of costNanos earned nothing: failed attempts, and calls that cost their caller 0 in a group that pays. */
+      lostNanos: d.big().notNull().default(0),
     },
     (t) => [
       d.primaryKey({ columns: [t.hour, t.userId, t.modelName, t.channelId, t.tokenId, t.group] }),
       d.index("rollups_user").on(t.userId, t.hour),
+    ],
+  );
+
+  /** What an upstream charges: the row with the latest `validFrom` that has come is in force; never visible to users. */
+  const channelCosts = d.table(
+    "channel_costs",
+    {
+      id: d.id(),
+      channelId: d.big().notNull(),
+      /** As the upstream knows it, or `*` for all without a row of their own. */
+      model: d.text().notNull(),
+      /** JSON of a price row in dollars (shared/price-row.ts); empty: the shipped table's, the list. */
+      price: d.text().notNull().default(""),
+      /** What the row or the list is multiplied by: a discount. */
+      factor: d.real().notNull().default(1),
+      /** The ratio of our group at an upstream that is another instance. */
+      groupRatio: d.real().notNull().default(1),
+      /** manual, list, pricing (of another instance) or bill (a drift that was accepted). */
+      source: d.text().notNull().default("manual"),
+      validFrom: d.big().notNull(),
+      createdAt: d.big().notNull(),
+      userId: d.big().notNull().default(0),
+      username: d.text().notNull().default(""),
+    },
+    (t) => [d.uniqueIndex("channel_costs_from").on(t.channelId, t.model, t.validFrom)],
+  );
+
+  /** What providers say that they charged: each file or answer that was read, once. */
+  const costImports = d.table(
+    "cost_imports",
+    {
+      id: d.id(),
+      channelId: d.big().notNull(),
+      /** A format of core/costs/formats. */
+      source: d.text().notNull(),
+      /** SHA-256 of what was read. */
+      hash: d.text().notNull(),
+      createdAt: d.big().notNull(),
+      userId: d.big().notNull().default(0),
+      username: d.text().notNull().default(""),
+      added: d.int().notNull().default(0),
+      known: d.int().notNull().default(0),
+      replaced: d.int().notNull().default(0),
+      refused: d.int().notNull().default(0),
+      /** First and last day that it is about, the start in UTC. */
+      firstDay: d.big().notNull().default(0),
+      lastDay: d.big().notNull().default(0),
+    },
+    (t) => [d.index("cost_imports_channel").on(t.channelId, t.id)],
+  );
+
+  /** The lines of such bills; a bucket that is read again with other content replaces its line. */
+  const costBills = d.table(
+    "cost_bills",
+    {
+      id: d.id(),
+      importId: d.big().notNull(),
+      channelId: d.big().notNull(),
+      source: d.text().notNull(),
+      /** What the line is about within its source: day, model and line item, or the id of a call. */
+      bucket: d.text().notNull(),
+      /** Of what it says of that. */
+      hash: d.text().notNull(),
+      /** Start of the day in UTC, Unix seconds. */
+      day: d.big().notNull(),
+      /** As the bill names it; empty: of no model. */
+      model: d.text().notNull().default(""),
+      /** The kind of token (shared/price-row.ts) that amount and tokens are of; empty: all, or none that we know. */
+      kind: d.text().notNull().default(""),
+      /** The upstream's id of the call. */
+      requestId: d.text().notNull().default(""),
+      /** Null: the line does not say. */
+      requests: d.big(),
+      inputTokens: d.big(),
+      cachedTokens: d.big(),
+      outputTokens: d.big(),
+      amountNanos: d.big(),
+    },
+    (t) => [
+      d.uniqueIndex("cost_bills_bucket").on(t.channelId, t.source, t.bucket),
+      d.index("cost_bills_day").on(t.channelId, t.day),
     ],
   );
 
@@ -594,6 +731,31 @@ export function buildSchema(d: Dialect) {
       expiresAt: d.big().notNull(),
     },
     (t) => [d.index("reservations_expiry").on(t.expiresAt)],
+  );
+
+  /**
+   * What the other nodes cannot see of limited keys and users: open calls, what they hold, and the last minute, as each node
+   * last told it (core/limits/shared-use.ts). PostgreSQL only.
+   */
+  const limitUses = d.table(
+    "limit_uses",
+    {
+      nodeId: d.text().notNull(),
+      /** user or token. */
+      kind: d.text().notNull(),
+      ownerId: d.big().notNull(),
+      /** Units that open calls hold, and charges that are on their way to the tables. */
+      held: d.big().notNull(),
+      calls: d.big().notNull(),
+      requests: d.big().notNull(),
+      tokens: d.big().notNull(),
+      /** Unix seconds of the database: a node that is silent so long counts no more. */
+      expiresAt: d.big().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.kind, t.ownerId, t.nodeId] }),
+      d.index("limit_uses_node").on(t.nodeId),
+    ],
   );
 
   /** What somebody wants to pay for, whichever rail takes the money. Amount, currency and credit are frozen with the row. */
@@ -679,6 +841,8 @@ export function buildSchema(d: Dialect) {
       userId: d.big().notNull(),
       tokenId: d.big().notNull().default(0),
       channelId: d.big().notNull().default(0),
+      /** Of the channel's key that took it; 0 = not known. */
+      keyId: d.big().notNull().default(0),
       action: d.text().notNull().default(""),
       mjId: d.text().notNull().default(""),
       group: d.text().notNull().default(""),
@@ -730,6 +894,7 @@ export function buildSchema(d: Dialect) {
       userId: d.big().notNull(),
       tokenId: d.big().notNull().default(0),
       channelId: d.big().notNull().default(0),
+      keyId: d.big().notNull().default(0),
       group: d.text().notNull().default(""),
       modelName: d.text().notNull().default(""),
       requestId: d.text().notNull().default(""),
@@ -943,13 +1108,18 @@ export function buildSchema(d: Dialect) {
     priceOrigins,
     tokens,
     channels,
+    channelKeys,
     abilities,
     options,
     redemptions,
     logs,
     rollups,
+    channelCosts,
+    costImports,
+    costBills,
     credits,
     reservations,
+    limitUses,
     orders,
     paymentEvents,
     drawings,

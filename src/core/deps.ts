@@ -6,6 +6,10 @@ import type { InboxKind, InboxParams, InboxTone, SaidItem } from "../shared/inbo
 import type { Guard } from "../net/guard.ts";
 import type { Reach } from "../net/reach.ts";
 import type { Catalogue } from "./channels/catalogue.ts";
+import type { CapState, NodePlace } from "./channels/caps.ts";
+import type { LimitBook } from "./limits/limits.ts";
+import type { KeyLimits, LimitFields } from "../shared/key-limits.ts";
+import type { CostBook } from "./costs/book.ts";
 import type { Keyring } from "./channels/keyring.ts";
 import type { PaymentRail } from "./payments/rail.ts";
 import type { OptionStore } from "./options/store.ts";
@@ -52,6 +56,8 @@ export interface UserAccount {
   role: number;
   status: number;
   group: string;
+  /** Budget and limits of their own; undefined: those of the group. */
+  limits: LimitFields | undefined;
   setting: UserSetting;
   sessionVersion: number;
   deleted: boolean;
@@ -89,6 +95,8 @@ export interface TokenAccount {
   reserved: number;
   pending: number;
   returning: number;
+  /** Undefined: neither budget nor limits. */
+  keyLimits: KeyLimits | undefined;
   /** Undefined: no model limits. */
   modelLimits: ReadonlySet<string> | undefined;
   /** Empty: no restriction. Valid addresses or CIDR ranges only. */
@@ -148,6 +156,14 @@ export interface BalanceWatch {
 export type RemoteObject = Database["t"]["remoteObjects"]["$inferSelect"];
 
 /** Everything that is recorded of one finished call. */
+/** What an upstream charges for a call, or for an attempt that failed. */
+export interface UpstreamCost {
+  /** Billionths of a dollar: whole, at least 0. */
+  nanos: number;
+  /** Nobody pays for it, though its group pays. */
+  isLost: boolean;
+}
+
 export interface Settlement {
   /** Whole units, >= 0. */
   quota: number;
@@ -155,6 +171,8 @@ export interface Settlement {
   completionTokens: number;
   modelName: string;
   channelId: number;
+  /** Of the channel's key that served it; absent or 0: it was asked without one. */
+  keyId?: number | undefined;
   group: string;
   isStream: boolean;
   useTimeMs: number;
@@ -166,6 +184,8 @@ export interface Settlement {
   tokenName?: string;
   /** What the provider keeps of the call: its row comes to the tables with the charge, or neither does. */
   object?: RemoteObject | undefined;
+  /** Absent: unknown. */
+  cost?: UpstreamCost | undefined;
   /** The moment that it counts at, Unix milliseconds, where the caller keeps it to find it again; else now. */
   atMs?: number;
 }
@@ -196,6 +216,9 @@ export interface ReserveRequest {
   amount: number;
   /** Where less than `amount` is available, that is held back in its place, as long as it is not below this. */
   least?: number;
+  /** Tokens that it reads, and with an answer of the usual length: what limits of tokens a minute count at first. */
+  promptTokens?: number;
+  tokens?: number;
 }
 
 type CreditKind =
@@ -230,6 +253,8 @@ export interface LogEntry {
 
 /** The only writer of quota columns. */
 export interface Ledger {
+  /** Reads what budgets of these payers need; undefined where nothing has to be read. Call before `available`. */
+  ready(request: Pick<ReserveRequest, "user" | "token">): Promise<void> | undefined;
   /** What user and key can still pay beside all open holds, as this process knows it; may be negative. */
   available(request: Pick<ReserveRequest, "user" | "token">): number;
   /**
@@ -247,10 +272,14 @@ export interface Ledger {
   setTokenQuota(tx: Orm, tokenId: number, remainQuota: number): Steps<void>;
   /** Queues a log row without money; written with the next batch. Resolves when durable. */
   log(entry: LogEntry): Promise<void>;
+  /** Enters a cost that nobody pays for into the sums: of a failed attempt, which leaves its row by itself. */
+  bear(entry: LogEntry, cost: UpstreamCost): Promise<void>;
   /** Log row inside a transaction of the caller. */
   logSteps(tx: Orm, entry: LogEntry): Steps<void>;
   /** Call when a key is met whose time is over: its status becomes expired, durably and at once in memory. */
   tokenExpired(token: TokenAccount): Promise<void>;
+  /** This node among those that live now, as last heard. */
+  place(): NodePlace;
   /**
    * Resolves when the tables have what was settled so far, for whoever may be asked for it on another node next; without
    * it where PostgreSQL does not take it within a few seconds (the journal has it, and it follows). At once on the
@@ -316,12 +345,16 @@ export interface Deps {
   seal: Sealer;
   options: OptionStore;
   accounts: Accounts;
+  /** Budgets and limits of keys and users. */
+  limits: LimitBook;
   sessions: Sessions;
   ledger: Ledger;
   routing: Routing;
   maintenance: Maintenance;
   inbox: Inbox;
   prices: PriceBook;
+  /** What upstreams charge. */
+  costs: CostBook;
   /** The ways that money comes in by; open or not. */
   rails: readonly PaymentRail[];
   catalogue: Catalogue;
@@ -333,6 +366,8 @@ export interface Deps {
   reach: Reach;
   /** Turns and rests of channels with several keys. */
   keyring: Keyring;
+  /** Places under the caps of channels and keys. */
+  caps: CapState;
   /** Unix seconds of the start of the process. */
   startedAt: number;
   version: string;

@@ -38,11 +38,44 @@ CREATE TABLE `backup_codes` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `backup_codes_hash` ON `backup_codes` (`hash`);--> statement-breakpoint
 CREATE INDEX `backup_codes_user` ON `backup_codes` (`user_id`);--> statement-breakpoint
+CREATE TABLE `channel_costs` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`channel_id` integer NOT NULL,
+	`model` text NOT NULL,
+	`price` text DEFAULT '' NOT NULL,
+	`factor` real DEFAULT 1 NOT NULL,
+	`group_ratio` real DEFAULT 1 NOT NULL,
+	`source` text DEFAULT 'manual' NOT NULL,
+	`valid_from` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`user_id` integer DEFAULT 0 NOT NULL,
+	`username` text DEFAULT '' NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `channel_costs_from` ON `channel_costs` (`channel_id`,`model`,`valid_from`);--> statement-breakpoint
+CREATE TABLE `channel_keys` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`channel_id` integer NOT NULL,
+	`pos` integer NOT NULL,
+	`key_sealed` text DEFAULT '' NOT NULL,
+	`key_hash` text NOT NULL,
+	`label` text DEFAULT '' NOT NULL,
+	`status` integer DEFAULT 1 NOT NULL,
+	`reason` text DEFAULT '' NOT NULL,
+	`status_time` integer DEFAULT 0 NOT NULL,
+	`max_concurrency` integer DEFAULT 0 NOT NULL,
+	`rpm_limit` integer DEFAULT 0 NOT NULL,
+	`tpm_limit` integer DEFAULT 0 NOT NULL,
+	`used_quota` integer DEFAULT 0 NOT NULL,
+	`last_used` integer DEFAULT 0 NOT NULL,
+	`probes` integer DEFAULT 0 NOT NULL,
+	`next_probe` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `channel_keys_hash` ON `channel_keys` (`channel_id`,`key_hash`);--> statement-breakpoint
 CREATE TABLE `channels` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`type` integer DEFAULT 1 NOT NULL,
-	`key_sealed` text DEFAULT '' NOT NULL,
-	`key_hash` text DEFAULT '' NOT NULL,
 	`openai_organization` text,
 	`test_model` text,
 	`status` integer DEFAULT 1 NOT NULL,
@@ -68,11 +101,53 @@ CREATE TABLE `channels` (
 	`param_override` text DEFAULT '' NOT NULL,
 	`header_override` text DEFAULT '' NOT NULL,
 	`settings` text DEFAULT '' NOT NULL,
-	`max_input_tokens` integer DEFAULT 0 NOT NULL
+	`max_input_tokens` integer DEFAULT 0 NOT NULL,
+	`multi_key_mode` text DEFAULT 'polling' NOT NULL,
+	`max_concurrency` integer DEFAULT 0 NOT NULL,
+	`rpm_limit` integer DEFAULT 0 NOT NULL,
+	`tpm_limit` integer DEFAULT 0 NOT NULL,
+	`gone_keys_quota` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
 CREATE INDEX `channels_tag` ON `channels` (`tag`);--> statement-breakpoint
 CREATE INDEX `channels_priority` ON `channels` (`priority`);--> statement-breakpoint
+CREATE TABLE `cost_bills` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`import_id` integer NOT NULL,
+	`channel_id` integer NOT NULL,
+	`source` text NOT NULL,
+	`bucket` text NOT NULL,
+	`hash` text NOT NULL,
+	`day` integer NOT NULL,
+	`model` text DEFAULT '' NOT NULL,
+	`kind` text DEFAULT '' NOT NULL,
+	`request_id` text DEFAULT '' NOT NULL,
+	`requests` integer,
+	`input_tokens` integer,
+	`cached_tokens` integer,
+	`output_tokens` integer,
+	`amount_nanos` integer
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `cost_bills_bucket` ON `cost_bills` (`channel_id`,`source`,`bucket`);--> statement-breakpoint
+CREATE INDEX `cost_bills_day` ON `cost_bills` (`channel_id`,`day`);--> statement-breakpoint
+CREATE TABLE `cost_imports` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`channel_id` integer NOT NULL,
+	`source` text NOT NULL,
+	`hash` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`user_id` integer DEFAULT 0 NOT NULL,
+	`username` text DEFAULT '' NOT NULL,
+	`added` integer DEFAULT 0 NOT NULL,
+	`known` integer DEFAULT 0 NOT NULL,
+	`replaced` integer DEFAULT 0 NOT NULL,
+	`refused` integer DEFAULT 0 NOT NULL,
+	`first_day` integer DEFAULT 0 NOT NULL,
+	`last_day` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `cost_imports_channel` ON `cost_imports` (`channel_id`,`id`);--> statement-breakpoint
 CREATE TABLE `credits` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`user_id` integer NOT NULL,
@@ -121,6 +196,7 @@ CREATE TABLE `midjourneys` (
 	`user_id` integer NOT NULL,
 	`token_id` integer DEFAULT 0 NOT NULL,
 	`channel_id` integer DEFAULT 0 NOT NULL,
+	`key_id` integer DEFAULT 0 NOT NULL,
 	`action` text DEFAULT '' NOT NULL,
 	`mj_id` text DEFAULT '' NOT NULL,
 	`group` text DEFAULT '' NOT NULL,
@@ -180,6 +256,19 @@ CREATE TABLE `inbox_items` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `inbox_items_cause` ON `inbox_items` (`kind`,`subject`);--> statement-breakpoint
 CREATE INDEX `inbox_items_closed` ON `inbox_items` (`closed_at`);--> statement-breakpoint
+CREATE TABLE `limit_uses` (
+	`node_id` text NOT NULL,
+	`kind` text NOT NULL,
+	`owner_id` integer NOT NULL,
+	`held` integer NOT NULL,
+	`calls` integer NOT NULL,
+	`requests` integer NOT NULL,
+	`tokens` integer NOT NULL,
+	`expires_at` integer NOT NULL,
+	PRIMARY KEY(`kind`, `owner_id`, `node_id`)
+);
+--> statement-breakpoint
+CREATE INDEX `limit_uses_node` ON `limit_uses` (`node_id`);--> statement-breakpoint
 CREATE TABLE `logs` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`created_at` integer NOT NULL,
@@ -404,6 +493,10 @@ CREATE TABLE `rollups` (
 	`use_time_ms` integer DEFAULT 0 NOT NULL,
 	`logged_count` integer DEFAULT 0 NOT NULL,
 	`logged_quota` integer DEFAULT 0 NOT NULL,
+	`cost_nanos` integer DEFAULT 0 NOT NULL,
+	`cost_count` integer DEFAULT 0 NOT NULL,
+	`cost_quota` integer DEFAULT 0 NOT NULL,
+	`lost_nanos` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`hour`, `user_id`, `model_name`, `channel_id`, `token_id`, `group`)
 );
 --> statement-breakpoint
@@ -443,6 +536,7 @@ CREATE TABLE `tasks` (
 	`user_id` integer NOT NULL,
 	`token_id` integer DEFAULT 0 NOT NULL,
 	`channel_id` integer DEFAULT 0 NOT NULL,
+	`key_id` integer DEFAULT 0 NOT NULL,
 	`group` text DEFAULT '' NOT NULL,
 	`model_name` text DEFAULT '' NOT NULL,
 	`request_id` text DEFAULT '' NOT NULL,
@@ -488,6 +582,11 @@ CREATE TABLE `tokens` (
 	`allow_ips` text DEFAULT '' NOT NULL,
 	`group` text DEFAULT '' NOT NULL,
 	`auto_groups` text DEFAULT '' NOT NULL,
+	`budget_quota` integer DEFAULT 0 NOT NULL,
+	`budget_period` text DEFAULT 'month' NOT NULL,
+	`rpm_limit` integer DEFAULT 0 NOT NULL,
+	`tpm_limit` integer DEFAULT 0 NOT NULL,
+	`max_concurrency` integer DEFAULT 0 NOT NULL,
 	`max_quota` integer DEFAULT 0 NOT NULL,
 	`deleted_at` integer
 );
@@ -575,6 +674,7 @@ CREATE TABLE `users` (
 	`inviter_id` integer DEFAULT 0 NOT NULL,
 	`setting` text DEFAULT '' NOT NULL,
 	`second_factor` integer DEFAULT false NOT NULL,
+	`limits` text DEFAULT '' NOT NULL,
 	`session_version` integer DEFAULT 1 NOT NULL,
 	`remark` text DEFAULT '' NOT NULL,
 	`flagged` integer DEFAULT false NOT NULL,

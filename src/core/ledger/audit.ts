@@ -72,7 +72,9 @@ function statement(): SQL {
     left join (select token_id, sum(amount) as amount from reservations group by token_id) h on h.token_id = k.id
     left join (select token_id, sum(quota) as quota from rollups group by token_id) r on r.token_id = k.id`);
   const channels = raw(`channels n
-    left join (select channel_id, sum(quota) as quota from rollups group by channel_id) r on r.channel_id = n.id`);
+    left join (select channel_id, sum(quota) as quota from rollups group by channel_id) r on r.channel_id = n.id
+    left join (select channel_id, sum(used_quota) as quota from channel_keys group by channel_id) s
+      on s.channel_id = n.id`);
 
   // Hours that were cleared, even in part, have roll-ups without their log rows.
   const firstHour = raw(`(select coalesce(max(value), 0) + ${HOUR_SECONDS - 1}
@@ -115,6 +117,13 @@ function statement(): SQL {
         tokens,
       ),
       check("channels.used_quota", id("n.id"), zero("r.quota"), raw("n.used_quota"), channels),
+      check(
+        "channel_keys.used_quota",
+        id("n.id"),
+        zero("r.quota"),
+        sql`(${zero("s.quota")} + n.gone_keys_quota)`,
+        channels,
+      ),
       check("logs.quota", userAtHour, raw("l.rolled_quota"), raw("l.row_quota"), logged),
       check("logs.count", userAtHour, raw("l.rolled_count"), raw("l.row_count"), logged),
       check(

@@ -2,7 +2,7 @@
 // Both databases and the journal work on these shapes.
 import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
-import type { LedgerAccounts, RemoteObject, UserAccount } from "../deps.ts";
+import type { LedgerAccounts, RemoteObject, UpstreamCost, UserAccount } from "../deps.ts";
 import type { LogRow } from "../logs/rows.ts";
 
 /** An amount that already left the balance in the database, as a row of `reservations`. */
@@ -22,8 +22,12 @@ export interface LedgerItem {
   logged?: boolean;
   /** Closed by this item. */
   hold?: DurableHold;
+  /** The channel's key that served the settled call; absent where none did. */
+  keyId?: number;
   /** What the provider keeps of the settled call: its row comes to the tables with the charge. */
   object?: RemoteObject;
+  /** What the upstream charges for the settled call, or the failed attempt, of `row`; absent: unknown, which is not 0. */
+  cost?: UpstreamCost;
   /** Stands in the place of an entry that an operator gave up: it charges nobody and is counted as skipped. */
   skipped?: true;
 }
@@ -39,12 +43,24 @@ export const ROLLUP_KEY = ["hour", "userId", "modelName", "channelId", "tokenId"
 /** What a provider's object is found by, in the order of its primary key. */
 export const OBJECT_KEY = ["userId", "kind", "upstreamId"] as const;
 
+/** What calls with one key were charged. */
+interface KeySum {
+  /** 0: without a key. */
+  id: number;
+  channelId: number;
+  charge: number;
+  /** Unix seconds. */
+  lastUsed: number;
+}
+
 export type RollupSum = Database["t"]["rollups"]["$inferSelect"];
 
 export interface BatchSums {
   users: Map<number, UserSum>;
   tokens: Map<number, { charge: number; accessedTime: number }>;
   channels: Map<number, number>;
+  /** In the order of their ids; for each channel one of id 0 where calls were served without a key. */
+  keys: KeySum[];
   rollups: RollupSum[];
   logs: LogRow[];
   holds: DurableHold[];
@@ -62,12 +78,13 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
   const users: BatchSums["users"] = new Map();
   const tokens: BatchSums["tokens"] = new Map();
   const channels: BatchSums["channels"] = new Map();
+  const keys = new Map<number, KeySum>();
   const rollups = new Map<string, RollupSum>();
   const logs: LogRow[] = [];
   const holds: DurableHold[] = [];
   let objects: Map<string, RemoteObject> | undefined;
   let skipped = 0;
-  for (const { row, logged, hold, object, skipped: isSkipped } of items) {
+  for (const { row, logged, hold, object, cost, keyId = 0, skipped: isSkipped } of items) {
     if (hold) holds.push(hold);
     if (object) (objects ??= new Map()).set(OBJECT_KEY.map((name) => object[name]).join(" "), object);
     if (!row) {
@@ -75,8 +92,10 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
       continue;
     }
     if (logged !== false) logs.push(row);
-    if (row.type !== LogType.consume) continue;
-
+    if (row.type !== LogType.consume) {
+      if (cost) addCost(rollupOf(rollups, row), cost);
+      continue;
+    }
     const user = users.get(row.userId);
     if (user) {
       user.charge += row.quota;
@@ -91,12 +110,19 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
       } else tokens.set(row.tokenId, { charge: row.quota, accessedTime: row.createdAt });
     }
     channels.set(row.channelId, (channels.get(row.channelId) ?? 0) + row.quota);
-    addToRollup(rollups, row, logged !== false);
+    addToKey(keys, row, keyId);
+    const sum = rollupOf(rollups, row);
+    addToRollup(sum, row, logged !== false);
+    if (!cost) continue;
+    addCost(sum, cost);
+    sum.costCount++;
+    sum.costQuota += row.quota;
   }
   return {
     users,
     tokens,
     channels,
+    keys: keys.size > 1 ? [...keys.values()].sort((a, b) => a.id - b.id) : [...keys.values()],
     rollups: [...rollups.values()],
     logs,
     holds,
@@ -105,13 +131,30 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
   };
 }
 
+/** Calls without a key are summed up under their channel's id, as a negative number. */
+function addToKey(keys: Map<number, KeySum>, row: LogRow, keyId: number): void {
+  const name = keyId === 0 ? -row.channelId : keyId;
+  const sum = keys.get(name);
+  if (sum) {
+    sum.charge += row.quota;
+    sum.lastUsed = Math.max(sum.lastUsed, row.createdAt);
+  } else
+    keys.set(name, {
+      id: keyId,
+      channelId: row.channelId,
+      charge: row.quota,
+      lastUsed: row.createdAt,
+    });
+}
+
 const NO_OBJECTS: RemoteObject[] = [];
 
 function inOrder(objects: ReadonlyMap<string, RemoteObject>): RemoteObject[] {
   return [...objects].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
 }
 
-function addToRollup(rollups: Map<string, RollupSum>, row: LogRow, logged: boolean): void {
+/** The sum of the row's hour, begun where it is the first. */
+function rollupOf(rollups: Map<string, RollupSum>, row: LogRow): RollupSum {
   const hour = hourOf(row.createdAt);
   const key = `${hour} ${row.userId} ${row.channelId} ${row.tokenId} ${row.group}\0${row.modelName}`;
   let sum = rollups.get(key);
@@ -130,9 +173,22 @@ function addToRollup(rollups: Map<string, RollupSum>, row: LogRow, logged: boole
       useTimeMs: 0,
       loggedCount: 0,
       loggedQuota: 0,
+      costNanos: 0,
+      costCount: 0,
+      costQuota: 0,
+      lostNanos: 0,
     };
     rollups.set(key, sum);
   }
+  return sum;
+}
+
+function addCost(sum: RollupSum, { nanos, isLost }: UpstreamCost): void {
+  sum.costNanos += nanos;
+  if (isLost) sum.lostNanos += nanos;
+}
+
+function addToRollup(sum: RollupSum, row: LogRow, logged: boolean): void {
   sum.count++;
   sum.quota += row.quota;
   sum.promptTokens += row.promptTokens;

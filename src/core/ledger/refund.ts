@@ -5,6 +5,7 @@ import type { SQL } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import type { Database, Orm, Steps } from "../../db/database.ts";
 import { LogType, TokenStatus } from "../../shared/enums.ts";
+import { jsonObject } from "../../shared/json-object.ts";
 import { hourOf } from "./items.ts";
 import { CLEARED_MARK } from "../logs/statistics.ts";
 
@@ -17,6 +18,8 @@ export interface SettledCall {
   channelId: number;
   modelName: string;
   group: string;
+  /** Of the channel's key that served it; 0: none, or not known. */
+  keyId: number;
   /** What it was charged, whole units above 0. */
   quota: number;
   /** Start of the hour whose sums have the charge, Unix seconds; 0 = not known. */
@@ -79,7 +82,7 @@ function sumOfCall(db: Database, call: SettledCall): SQL | undefined {
  * its key: all streams of an embedded database stand still meanwhile. Call userChanged and tokenChanged after the commit.
  */
 export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: number): Steps<boolean> {
-  const { logs, marks, rollups, users, tokens, channels } = db.t;
+  const { logs, marks, rollups, users, tokens, channels, channelKeys } = db.t;
   const { quota } = call;
   const [row] = yield* q(
     tx
@@ -89,6 +92,9 @@ export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: num
   );
   const logged = row ? quota : 0;
   const left = sql`${rollups.loggedQuota} - ${logged}`;
+  // No upstream bills a task that came to nothing. Where no row says what it cost, the cost stays, and its revenue goes.
+  const nanos = row ? costIn(row.other) : undefined;
+  const earned = nanos === undefined ? sql`${rollups.costQuota}` : sql`${rollups.costQuota} - ${quota}`;
   const [cleared] = row
     ? []
     : yield* q(tx.select({ before: marks.value }).from(marks).where(eq(marks.key, CLEARED_MARK)));
@@ -102,6 +108,8 @@ export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: num
       .update(rollups)
       .set({
         quota: sql`${rollups.quota} - ${quota}`,
+        costQuota: sql`case when ${earned} > ${rollups.quota} - ${quota} then ${rollups.quota} - ${quota} else ${earned} end`,
+        costNanos: sql`${rollups.costNanos} - ${nanos ?? 0}`,
         // A row that was cleared is still counted here: no more may be logged than was charged.
         loggedQuota: sql`case when ${left} > ${rollups.quota} - ${quota} then ${rollups.quota} - ${quota} else ${left} end`,
       })
@@ -145,7 +153,31 @@ export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: num
       .where(eq(channels.id, call.channelId))
       .returning({ id: channels.id }),
   );
+  const ofKey = yield* q(
+    tx
+      .update(channelKeys)
+      .set({ usedQuota: sql`${channelKeys.usedQuota} - ${quota}` })
+      .where(and(eq(channelKeys.id, call.keyId), eq(channelKeys.channelId, call.channelId)))
+      .returning({ id: channelKeys.id }),
+  );
+  // The key is gone: what it used is counted with its channel.
+  if (ofKey.length === 0)
+    yield* q(
+      tx
+        .update(channels)
+        .set({ goneKeysQuota: sql`${channels.goneKeysQuota} - ${quota}` })
+        .where(eq(channels.id, call.channelId))
+        .returning({ id: channels.id }),
+    );
   return true;
+}
+
+/** What the call cost its operator, as its row says it. */
+function costIn(other: string): number | undefined {
+  const info = jsonObject(other)?.["admin_info"];
+  const nanos =
+    typeof info === "object" && info !== null && "cost_nanos" in info ? info.cost_nanos : undefined;
+  return typeof nanos === "number" && Number.isSafeInteger(nanos) && nanos >= 0 ? nanos : undefined;
 }
 
 function withRefund(other: string, quota: number): string {

@@ -3,7 +3,7 @@ import { Failure } from "../../shared/failures.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Answer } from "./answer.ts";
 import { serveIn } from "./auto-group.ts";
-import { failureIn } from "./attempt.ts";
+import { AttemptFailure, failureIn } from "./attempt.ts";
 import { drainingFailure, endsLater } from "./call.ts";
 import type { Call } from "./call.ts";
 import { attemptChannels } from "./channel-attempts.ts";
@@ -15,6 +15,7 @@ import { canServe, planCall } from "./plan.ts";
 import type { Plan } from "./plan.ts";
 import { holdForSent, resetTerms } from "./rehold.ts";
 import type { CallServices } from "./services.ts";
+import { bearFailed } from "./upstream-cost.ts";
 
 /** Thrown when the last attempt failed; the plan tells whom a call is charged for that nobody waited for. */
 export class CallFailed extends Error {
@@ -34,6 +35,7 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
     return await attemptChannels(services, call, policyOf(call), async (attempt) => {
       plan = undefined;
       resetTerms(call);
+      call.lease = attempt.lease;
       serveIn(call, attempt.group);
       // Waited for also where nothing has to be fetched: calls that came together go on together (lockstep.ts).
       const planned = await planCall(services.plans, call, attempt);
@@ -45,6 +47,7 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
       try {
         return await openAnswer(services, call, plan, attempt.limits);
       } catch (error) {
+        bearUsage(services, call, plan, error);
         if (!lacksResponses(error, call, plan)) {
           const failure = failureIn(error);
           if (failure instanceof Failure) call.lastFailure = failure;
@@ -90,8 +93,13 @@ async function askAsChat(
     return answer;
   } catch (error) {
     if (hasChat(error)) chatOnly.add(channel);
+    bearUsage(services, call, plan, error);
     throw error;
   }
+}
+
+function bearUsage(services: CallServices, call: Call, plan: Plan, error: unknown): void {
+  if (error instanceof AttemptFailure && error.usage) bearFailed(services, call, plan, error.usage);
 }
 
 function policyOf(call: Call): AttemptPolicy {

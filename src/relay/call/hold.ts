@@ -14,7 +14,6 @@ import {
   mostTokens,
   ratesOf,
   unitsFor,
-  USUAL_OUTPUT,
 } from "../../core/prices/holds.ts";
 import type { DearestOf, HoldRates, HoldTerms, WantedHold } from "../../core/prices/holds.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
@@ -40,6 +39,7 @@ import { claudeDefaultMaxTokens, leastThinkingTokens } from "../endpoints/model-
 import type { RelayBody } from "../wire/read-body.ts";
 import { keepsReasoning, thinkingBudgetOf } from "../endpoints/hidden-reasoning.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
+import type { UsualOutput } from "./usual-output.ts";
 
 /** What the hold of a call means for its answer. */
 export interface CallHold {
@@ -83,33 +83,6 @@ const PICTURE_TOKENS = 6240;
 /** Legacy completions stop here when the request says nothing. */
 const COMPLETION_TOKENS = 16;
 
-/** How long the answers of each model are on this site. */
-export interface UsualOutput {
-  of(model: string): number;
-  learn(model: string, tokens: number): void;
-}
-
-const MAX_MODELS = 5000;
-/** The mean follows the last answers: a model that is renamed behind its name is soon known again. */
-const MEMORY_ANSWERS = 200;
-
-export function createUsualOutput(): UsualOutput {
-  const seen = new Map<string, { mean: number; count: number }>();
-  return {
-    of: (model) => Math.max(USUAL_OUTPUT, Math.ceil(seen.get(model)?.mean ?? 0)),
-    learn(model, tokens) {
-      const known = seen.get(model);
-      if (!known) {
-        if (seen.size >= MAX_MODELS) seen.clear();
-        seen.set(model, { mean: tokens, count: 1 });
-        return;
-      }
-      known.count = Math.min(known.count + 1, MEMORY_ANSWERS);
-      known.mean += (tokens - known.mean) / known.count;
-    },
-  };
-}
-
 export interface HoldRequest {
   requestId: string;
   caller: Caller;
@@ -148,6 +121,7 @@ export async function forecast(services: HoldServices, asked: HoldRequest): Prom
   const facts = factsFor(services.deps.routing, asked);
   const request = await withCounted(services, asked);
   const { cap, caller } = request;
+  await services.deps.ledger.ready(caller);
   const growsAlong = cap === undefined && growsWith(request, facts);
   const terms = termsOf(services, request, facts);
   const wanted = wantedOf(services, request, terms, growsAlong);
@@ -217,6 +191,8 @@ export interface HoldServices {
 
 /** Holds back what the call may cost. Usually at once: a promise for every call would cost each of them a turn. */
 export function holdCall(services: HoldServices, request: HoldRequest): Held | Promise<Held> {
+  const unread = services.deps.ledger.ready(request.caller);
+  if (unread) return unread.then(() => holdCall(services, request));
   const facts = factsFor(services.deps.routing, request);
   // A hard cap goes by what the prompt is, not by what it may be.
   if (request.cap !== undefined)
@@ -243,7 +219,7 @@ function reserveFor(
   facts: ChannelFacts,
   growsAlong: boolean,
 ): Held | Promise<Held> {
-  const { caller, endpoint, requestId } = request;
+  const { caller, endpoint, requestId, prompt, model } = request;
   const { ledger } = services.deps;
   const { user, token } = caller;
   const terms = termsOf(services, request, facts);
@@ -252,6 +228,9 @@ function reserveFor(
     user,
     token,
     ...wantedOf(services, request, terms, growsAlong),
+    promptTokens: prompt.tokens,
+    tokens:
+      prompt.tokens + (endpoint.answersTokens === false ? 0 : answerTokens(terms, services.usual.of(model))),
   };
   if (!isFarEnough(services, request, terms, wanted.amount))
     return withCounted(services, request).then((counted) => reserveFor(services, counted, facts, growsAlong));
@@ -261,6 +240,11 @@ function reserveFor(
   return reserved instanceof Promise
     ? reserved.then((reservation) => heldFor(services, request, { reservation, terms, growsAlong }))
     : heldFor(services, request, { reservation: reserved, terms, growsAlong });
+}
+
+/** Of an answer of the usual length, or of the client's limit where that is shorter. */
+function answerTokens({ clientLimit, choices }: HoldTerms, usual: number): number {
+  return choices * Math.min(clientLimit ?? usual, usual);
 }
 
 /** Reserves; where the balance cannot pay, clients of the endpoint know that by a code of its own. */

@@ -46,6 +46,8 @@ export interface Plan {
   channel: Channel;
   /** Of the channel's keys the one that it is asked with. */
   key: string;
+  /** Its place among them, from 0. */
+  keyIndex: number;
   /** Dialect that the upstream speaks on this path. */
   dialect: Required<Dialect>;
   /** The answer is written in the client's dialect; otherwise its bytes pass through. */
@@ -174,6 +176,7 @@ function applyChanges(body: Record<string, unknown>, changes: Readonly<Record<st
 interface PlannedFor {
   channel: Channel;
   key: string;
+  keyIndex: number;
   isChatOnly?: boolean;
 }
 
@@ -184,7 +187,7 @@ interface PlannedFor {
 export function planCall(
   context: PlanContext,
   call: Call,
-  { channel, key, isChatOnly = context.chatOnly.has(channel) }: PlannedFor,
+  { channel, key, keyIndex, isChatOnly = context.chatOnly.has(channel) }: PlannedFor,
 ): Plan | Promise<Plan> {
   const row = providerOf(channel.type);
   if (!row) throw unserved(call);
@@ -194,7 +197,7 @@ export function planCall(
   const found = chatRoute(own, { channel, row, endpoint: call.endpoint, model: mapped, isChatOnly });
   if (!found) throw unserved(call);
   const dialect = DIALECTS[found.route.dialect];
-  const target: Target = { context, call, channel, row, found, mapped, key };
+  const target: Target = { context, call, channel, row, found, mapped, key, keyIndex };
   if (passesThrough(channel, call.endpoint)) {
     if (dialect.name !== call.endpoint.dialect) throw unserved(call);
     return passPlan(target);
@@ -312,6 +315,7 @@ function passPlan(target: Target): Plan {
   return {
     channel,
     key: target.key,
+    keyIndex: target.keyIndex,
     dialect: DIALECTS[dialect],
     isConverted: false,
     upstreamModel: isRaw ? call.model : sentModel(built.model, ruled),
@@ -380,6 +384,7 @@ function convertedPlan(target: Target, request: CanonicalRequest): Plan {
   return {
     channel,
     key: target.key,
+    keyIndex: target.keyIndex,
     dialect,
     isConverted: true,
     upstreamModel: sentModel(built.model, ruled),

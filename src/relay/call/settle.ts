@@ -1,5 +1,6 @@
 // Turns the end of a call into its charge and its log row: usage known or estimated, by the table of cases.
 // Never guesses silently (an estimated charge says so in the log), and reads no price: the call's own is frozen.
+import { keyFields } from "../../core/channels/rows.ts";
 import { calledModel, chargeSentence } from "../../core/logs/sentences.ts";
 import { costOf, withTier } from "../../core/prices/prices.ts";
 import type { CallFacts } from "../../core/prices/prices.ts";
@@ -11,7 +12,7 @@ import {
   withCountedOutput,
 } from "../../core/ledger/settle-policy.ts";
 import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
-import type { RemoteObject } from "../../core/deps.ts";
+import type { RemoteObject, UpstreamCost } from "../../core/deps.ts";
 import { messageText } from "../../http/messages.ts";
 import { asObject } from "../../protocol/json.ts";
 import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
@@ -26,6 +27,7 @@ import type { Plan } from "./plan.ts";
 import type { RulesDone } from "./rules.ts";
 import type { RuleAct } from "../wire/run-rules.ts";
 import type { CallServices } from "./services.ts";
+import { upstreamCost } from "./upstream-cost.ts";
 import { estimateTokens } from "../meter/token-count.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
 import { hasForbiddenOutput } from "./word-screens.ts";
@@ -34,6 +36,8 @@ export interface CallEnd {
   reason: EndReason;
   /** What the upstream reported; null = nothing. */
   usage: Usage | null;
+  /** What the upstream reported where more of it than `usage` will be billed: of output that was not delivered. */
+  billed?: Usage | undefined;
   /** False: `usage` is what was reported on the way, the final report never came. */
   usageFinal?: boolean;
   /** Model output was seen. */
@@ -49,6 +53,8 @@ export interface CallEnd {
   json?: unknown;
   /** What the provider keeps of the answer. */
   object?: RemoteObject | undefined;
+  /** The upstream's id of the call (upstreamIdOf). */
+  upstreamId?: string | undefined;
   /** Service tier that a stream named. */
   servedTier?: string | undefined;
 }
@@ -61,7 +67,7 @@ const MAX_DROPPED = 50;
  * (undefined when nothing was).
  */
 export async function settleCall(
-  { inFlight, counter }: Pick<CallServices, "inFlight" | "counter">,
+  { inFlight, counter, deps }: Pick<CallServices, "inFlight" | "counter" | "deps">,
   call: Call,
   plan: Plan,
   end: CallEnd,
@@ -98,21 +104,35 @@ export async function settleCall(
               costOf(price, withCountedOutput(usage, tokens), { ...facts, quotaCap: undefined }).quota -
               charge.quota,
           );
+    const costed = deps.costs.has(plan.channel.id)
+      ? await upstreamCost(deps, {
+          call,
+          plan,
+          end,
+          decision,
+          facts,
+          charged: usage,
+          quota: charge.quota,
+        })
+      : undefined;
+    call.lease?.spend(promptTokens(usage) + completionTokens(usage));
     await call.reservation.settle({
       quota: charge.quota,
       promptTokens: promptTokens(usage),
       completionTokens: completionTokens(usage),
       modelName: call.model,
       channelId: plan.channel.id,
+      keyId: plan.channel.keyRows[plan.keyIndex]?.id,
       group: call.group,
       isStream: end.isStream,
       useTimeMs: Math.round(performance.now() - call.startedMs),
       content: sentence(call, decision),
       object: end.object,
+      ...(costed ? { cost: costed } : {}),
       ...(call.caller.tokenName === undefined ? {} : { tokenName: call.caller.tokenName }),
       other: Object.assign(
         charge.other,
-        otherFields(call, plan, end, decision),
+        otherFields(call, plan, end, { decision, cost: costed }),
         own?.estimated === true ? { estimated: true } : {},
         capped,
       ),
@@ -247,15 +267,32 @@ async function capFields(
   return lost > 0 ? { max_quota: cap, over_cap: lost } : { max_quota: cap };
 }
 
+/** Which channels were asked, and what the upstream knows the call by and charges for it. */
+function adminInfo(
+  call: Call,
+  { channel, keyIndex, upstreamModel }: Plan,
+  { upstreamId }: CallEnd,
+  cost: UpstreamCost | undefined,
+): Record<string, unknown> {
+  const info: Record<string, unknown> = {
+    use_channel: call.attempts.map((note) => String(note.channel)),
+    ...keyFields(channel, keyIndex),
+    upstream_model: upstreamModel,
+  };
+  if (upstreamId !== undefined) info["upstream_id"] = upstreamId;
+  if (cost) info["cost_nanos"] = cost.nanos;
+  return info;
+}
+
 function otherFields(
   call: Call,
   plan: Plan,
   end: CallEnd,
-  decision: ChargeDecision,
+  { decision, cost }: { decision: ChargeDecision; cost: UpstreamCost | undefined },
 ): Record<string, unknown> {
   const other: Record<string, unknown> = {
     frt: end.firstByteMs === undefined ? -1000 : Math.round(end.firstByteMs),
-    admin_info: { use_channel: call.attempts.map((note) => String(note.channel)) },
+    admin_info: adminInfo(call, plan, end, cost),
     attempts: call.attempts,
     end_reason: end.reason,
     client_dialect: call.endpoint.dialect,

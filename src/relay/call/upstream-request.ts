@@ -33,6 +33,7 @@ export interface Target {
   /** The requested model behind the channel's mapping. */
   mapped: string;
   key: string;
+  keyIndex: number;
 }
 
 export function adapterOf(row: ProviderRow, found: FoundRoute): Adapter | undefined {

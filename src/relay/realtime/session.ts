@@ -31,12 +31,14 @@ const DRAIN_MS = 2000;
 const MAX_REMEMBERED_RESPONSES = 64;
 
 export interface SessionParts {
-  deps: Pick<Deps, "logger">;
+  deps: Pick<Deps, "logger" | "costs" | "clock">;
   counter: TokenCounter;
   requestId: string;
   language: Language;
   caller: Caller;
   channel: Channel;
+  /** Of the channel's keys, from 0. */
+  keyIndex: number;
   /** As requested: the name of the log. */
   model: string;
   upstreamModel: string;

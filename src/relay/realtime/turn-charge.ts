@@ -1,6 +1,9 @@
 // Charges one turn of a realtime session and writes its log row.
 import { spokenChargeSentence } from "../../core/logs/sentences.ts";
+import { bornCost } from "../../core/costs/book.ts";
+import type { UpstreamCost } from "../../core/deps.ts";
 import { costOf } from "../../core/prices/prices.ts";
+import { keyFields } from "../../core/channels/rows.ts";
 import type { CallFacts } from "../../core/prices/prices.ts";
 import { decideCharge, isEstimated, quotaCapOf, usageTrust } from "../../core/ledger/settle-policy.ts";
 import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
@@ -15,7 +18,15 @@ import type { TurnHold } from "./turn-hold.ts";
 interface EndedTurn {
   parts: Pick<
     SessionParts,
-    "counter" | "caller" | "channel" | "model" | "upstreamModel" | "requestId" | "attempts"
+    | "deps"
+    | "counter"
+    | "caller"
+    | "channel"
+    | "keyIndex"
+    | "model"
+    | "upstreamModel"
+    | "requestId"
+    | "attempts"
   >;
   turn: TurnHold;
   meter: TurnMeter;
@@ -46,6 +57,20 @@ export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
     ? costOf(price, usage, { ...facts, quotaCap: quotaCapOf(decision.rule) }).quota - charge.quota
     : 0;
   if (session) session.spent += charge.quota;
+  const { deps } = parts;
+  // What the upstream counted is billed, whatever of it was charged.
+  const nanos =
+    decision.rule === "release" || !deps.costs.has(channel.id)
+      ? undefined
+      : deps.costs.nanos({
+          channelId: channel.id,
+          upstreamModel: parts.upstreamModel,
+          model,
+          usage: reported ?? usage,
+          facts: {},
+          atMs: deps.clock.nowMs(),
+        });
+  const cost = nanos === undefined ? undefined : bornCost(nanos, charge.quota, price.groupRatio);
   const startedMs = meter.startedMs === 0 ? openedMs : meter.startedMs;
   await reservation.settle({
     quota: charge.quota,
@@ -53,12 +78,14 @@ export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
     completionTokens: completionTokens(usage),
     modelName: model,
     channelId: channel.id,
+    keyId: channel.keyRows[parts.keyIndex]?.id,
     group: caller.group,
     isStream: true,
     useTimeMs: Math.round(performance.now() - startedMs),
     content: logSentence(turn, decision),
+    cost,
     ...(caller.tokenName === undefined ? {} : { tokenName: caller.tokenName }),
-    other: Object.assign(charge.other, turnFields(ended, decision), lost > 0 ? { over_cap: lost } : {}),
+    other: Object.assign(charge.other, turnFields(ended, decision, cost), lost > 0 ? { over_cap: lost } : {}),
   });
   return decision.rule === "release" ? undefined : usage;
 }
@@ -82,13 +109,19 @@ function logSentence({ price }: TurnHold, decision: ChargeDecision): string {
 function turnFields(
   { parts, turn, meter, end }: EndedTurn,
   decision: ChargeDecision,
+  cost: UpstreamCost | undefined,
 ): Record<string, unknown> {
   const { attempts, caller, requestId, model, upstreamModel } = parts;
   const { startedMs, firstOutputMs } = meter;
   const hasBoth = startedMs !== 0 && firstOutputMs !== 0;
   return {
     frt: hasBoth ? Math.max(0, Math.round(firstOutputMs - startedMs)) : -1000,
-    admin_info: { use_channel: attempts.map((note) => String(note.channel)) },
+    admin_info: {
+      use_channel: attempts.map((note) => String(note.channel)),
+      ...keyFields(parts.channel, parts.keyIndex),
+      upstream_model: upstreamModel,
+      ...(cost ? { cost_nanos: cost.nanos } : {}),
+    },
     attempts,
     end_reason: end,
     ...(end === "balance" ? { stopped: "balance" } : {}),

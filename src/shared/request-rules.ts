@@ -29,20 +29,20 @@ export const RULE_MODES = [
   "move_header",
   "pass_headers",
 ] as const;
-export type RuleMode = (typeof RULE_MODES)[number];
+type RuleMode = (typeof RULE_MODES)[number];
 
-export const MATCH_MODES = ["full", "prefix", "suffix", "contains", "gt", "gte", "lt", "lte"] as const;
-export type MatchMode = (typeof MATCH_MODES)[number];
+const MATCH_MODES = ["full", "prefix", "suffix", "contains", "gt", "gte", "lt", "lte"] as const;
+type MatchMode = (typeof MATCH_MODES)[number];
 
 export const MAX_OPERATIONS = 64;
-export const MAX_CONDITIONS = 16;
+const MAX_CONDITIONS = 16;
 const MAX_PATH_CHARACTERS = 256;
 
 /** Parts of an operation that a mode cannot do without. */
 type Part = "path" | "from" | "to" | "value" | "text" | "pattern" | "names" | "error" | "sync";
 
 /** What each mode needs; the rest of an operation is left unread. */
-export const MODE_PARTS: Readonly<Record<RuleMode, readonly Part[]>> = {
+const MODE_PARTS: Readonly<Record<RuleMode, readonly Part[]>> = {
   set: ["path", "value"],
   delete: ["path"],
   copy: ["from", "to"],
@@ -77,7 +77,7 @@ const HEADER_MODES: ReadonlySet<RuleMode> = new Set([
   "pass_headers",
 ]);
 
-export function isHeaderMode(mode: RuleMode): boolean {
+function isHeaderMode(mode: RuleMode): boolean {
   return HEADER_MODES.has(mode);
 }
 
@@ -121,7 +121,7 @@ export interface RequestRules {
   readonly operations: readonly RuleOperation[];
 }
 
-export type RuleProblemCode =
+type RuleProblemCode =
   | "rules_not_list"
   | "rules_many"
   | "rule_mode_unknown"

@@ -1,7 +1,7 @@
 // Whether a regular expression is one that operators may write: short, and of a form whose running time nobody has to think of.
 // Refuses nested quantifiers and back-references, in the browser as on the server (which runs patterns in linear time anyway).
 
-export const MAX_PATTERN_CHARACTERS = 200;
+const MAX_PATTERN_CHARACTERS = 200;
 
 interface Group {
   /** A quantifier without a small bound, or a choice, stands inside. */

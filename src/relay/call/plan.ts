@@ -87,7 +87,7 @@ export function canServe(channel: Channel, endpoint: Endpoint, model: string): b
 }
 
 /** The channel takes conversations as their clients wrote them. */
-export function passesThrough({ setting }: Pick<Channel, "setting">, endpoint: Endpoint): boolean {
+function passesThrough({ setting }: Pick<Channel, "setting">, endpoint: Endpoint): boolean {
   return setting.pass_through_body_enabled === true && endpoint.isConversation;
 }
 

@@ -20,7 +20,7 @@ import type { Call } from "./call.ts";
 import type { Target } from "./upstream-request.ts";
 
 /** What was sent in a request's place, where that decides what it may cost. */
-export interface Repriced {
+interface Repriced {
   dialect: DialectName;
   body: Json;
   /** By which the prompt got longer, estimated. */
@@ -130,7 +130,7 @@ function differences(before: Json, after: Json): Record<string, unknown> {
 }
 
 /** Where a rule's headers are read and written. */
-export function headerPath({ call, key }: Target, headers: Record<string, string>): HeaderPath {
+function headerPath({ call, key }: Target, headers: Record<string, string>): HeaderPath {
   return { headers, client: call.request.headers, key };
 }
 

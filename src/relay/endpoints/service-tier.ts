@@ -12,7 +12,7 @@ const FIELDS = ["service_tier", "serviceTier"] as const;
 const CONFIGS = ["generationConfig", "generation_config"] as const;
 
 /** Whether a tier may be asked for; small letters. */
-export type TierGate = (tier: string) => boolean;
+type TierGate = (tier: string) => boolean;
 
 /** One for tiers by name, one for the mode that is a field of its own (Anthropic's `speed`). */
 export interface TierGates {

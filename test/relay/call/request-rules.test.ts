@@ -218,7 +218,7 @@ describe.each(DATABASE_KINDS)("request rules on %s", (database) => {
         { mode: "delete", path: "user" },
       ),
     });
-    const rest = `"big": 12345678901234567890, "temperature":1.0,\n"messages":[ {"role":"user","content":"\\u0068i"} ]`;
+    const rest = `"big": 12345678901234567890,"temperature":1.0,"messages":[ {"role":"user","content":"\\u0068i"} ]`;
     await charged(key, `{"model":"${MODEL}","user":"u","metadata":{},${rest}}`);
     expect(last().body.toString()).toBe(`{"model":"${MODEL}","metadata":{"a":1},${rest}}`);
   });

@@ -21,6 +21,7 @@ import { createLowQuota } from "./core/users/low-quota.ts";
 import { outboundOf } from "./core/users/outbound.ts";
 import type { LowQuota } from "./core/users/low-quota.ts";
 import { openSealer, refuseInRotation, sessionSecret } from "./core/options/seal-keys.ts";
+import { renewPlans } from "./core/plans/periods.ts";
 import { createOptions } from "./core/options/store.ts";
 import { optionTrail } from "./core/users/option-trail.ts";
 import { RAILS } from "./core/payments/rails.ts";
@@ -158,6 +159,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     guard: (address, limits) => deps.guard(address, limits),
   });
   lowQuota = lowBalances;
+  accounts.onPlanDue((userId) => renewPlans(deps, userId));
   const officeRanges = parseRanges(env.rateLimitTrusted);
   const session: SessionSettings = {
     accounts,

@@ -51,6 +51,8 @@ export function buildSchema(d: Dialect) {
       setting: d.text().notNull().default(""),
       /** Has one-time codes or a passkey: what sessions are judged by, without a query. */
       secondFactor: d.bool().notNull().default(false),
+      /** JSON text of budget and limits that administrators gave the user; empty: those of the group (shared/key-limits.ts). */
+      limits: d.text().notNull().default(""),
       /** Raised to end every session of the user at once. */
       sessionVersion: d.int().notNull().default(1),
       /** What administrators note about the account; never shown to its owner. */
@@ -416,6 +418,15 @@ export function buildSchema(d: Dialect) {
       group: d.text().notNull().default(""),
       /** Of a key with the group `auto`: the groups that are tried in place of the site's, separated by commas. */
       autoGroups: d.text().notNull().default(""),
+      /** Units that may be spent in a period of the site's calendar; this and the limits below: 0 = none. */
+      budgetQuota: d.big().notNull().default(0),
+      /** day, week or month. */
+      budgetPeriod: d.text().notNull().default("month"),
+      /** Requests, and tokens, in any 60 seconds. */
+      rpmLimit: d.big().notNull().default(0),
+      tpmLimit: d.big().notNull().default(0),
+      /** Calls at once. */
+      maxConcurrency: d.big().notNull().default(0),
       /** The most that one call may cost, in units; 0 = as much as it takes. */
       maxQuota: d.big().notNull().default(0),
       deletedAt: d.big(),
@@ -432,8 +443,6 @@ export function buildSchema(d: Dialect) {
     {
       id: d.id(),
       type: d.int().notNull().default(1),
-      keySealed: d.text().notNull().default(""),
-      keyHash: d.text().notNull().default(""),
       openaiOrganization: d.text(),
       testModel: d.text(),
       status: d.int().notNull().default(1),
@@ -461,8 +470,48 @@ export function buildSchema(d: Dialect) {
       setting: d.text().notNull().default(""),
       paramOverride: d.text().notNull().default(""),
       maxInputTokens: d.big().notNull().default(0),
+      /** Which of its keys a call gets: polling, random or affinity. */
+      multiKeyMode: d.text().notNull().default("polling"),
+      /** Calls at once, and requests and tokens a minute, over all keys; 0 = as many as there are. */
+      maxConcurrency: d.int().notNull().default(0),
+      rpmLimit: d.int().notNull().default(0),
+      tpmLimit: d.int().notNull().default(0),
+      /** Of `used_quota` what keys used that are gone: the rest is the sum of its keys' use. */
+      goneKeysQuota: d.big().notNull().default(0),
     },
     (t) => [d.index("channels_tag").on(t.tag), d.index("channels_priority").on(t.priority)],
+  );
+
+  /** The keys of channels, one row each; a channel asks with those of status 1. */
+  const channelKeys = d.table(
+    "channel_keys",
+    {
+      id: d.id(),
+      channelId: d.big().notNull(),
+      /** Place in the channel's list, from 0 without gaps. */
+      pos: d.int().notNull(),
+      keySealed: d.text().notNull().default(""),
+      /** SHA-256 (hex) of the key. */
+      keyHash: d.text().notNull(),
+      label: d.text().notNull().default(""),
+      /** 1 on, 2 switched off by hand, 3 switched off by itself. */
+      status: d.int().notNull().default(1),
+      /** Why it is off, in an upstream's scrubbed words or ours; "" where it is on. */
+      reason: d.text().notNull().default(""),
+      /** Unix seconds of the last change of status; 0 = never. */
+      statusTime: d.big().notNull().default(0),
+      /** As the channel's, for this key alone. */
+      maxConcurrency: d.int().notNull().default(0),
+      rpmLimit: d.int().notNull().default(0),
+      tpmLimit: d.int().notNull().default(0),
+      usedQuota: d.big().notNull().default(0),
+      /** Unix seconds of the last settled call; 0 = never. */
+      lastUsed: d.big().notNull().default(0),
+      /** Probes that failed since it was switched off by itself, and when the next is due (Unix seconds; 0 = none yet). */
+      probes: d.int().notNull().default(0),
+      nextProbe: d.big().notNull().default(0),
+    },
+    (t) => [d.uniqueIndex("channel_keys_hash").on(t.channelId, t.keyHash)],
   );
 
   /** Index of what each channel serves: one row per channel, group and model; rebuilt with the channel. */
@@ -604,6 +653,31 @@ export function buildSchema(d: Dialect) {
       expiresAt: d.big().notNull(),
     },
     (t) => [d.index("reservations_expiry").on(t.expiresAt)],
+  );
+
+  /**
+   * What the other nodes cannot see of limited keys and users: open calls, what they hold, and the last minute, as each node
+   * last told it (core/limits/shared-use.ts). PostgreSQL only.
+   */
+  const limitUses = d.table(
+    "limit_uses",
+    {
+      nodeId: d.text().notNull(),
+      /** user or token. */
+      kind: d.text().notNull(),
+      ownerId: d.big().notNull(),
+      /** Units that open calls hold, and charges that are on their way to the tables. */
+      held: d.big().notNull(),
+      calls: d.big().notNull(),
+      requests: d.big().notNull(),
+      tokens: d.big().notNull(),
+      /** Unix seconds of the database: a node that is silent so long counts no more. */
+      expiresAt: d.big().notNull(),
+    },
+    (t) => [
+      d.primaryKey({ columns: [t.kind, t.ownerId, t.nodeId] }),
+      d.index("limit_uses_node").on(t.nodeId),
+    ],
   );
 
   /** What somebody wants to pay for, whichever rail takes the money. Amount, currency and credit are frozen with the row. */
@@ -796,6 +870,8 @@ export function buildSchema(d: Dialect) {
       userId: d.big().notNull(),
       tokenId: d.big().notNull().default(0),
       channelId: d.big().notNull().default(0),
+      /** Of the channel's key that took it; 0 = not known. */
+      keyId: d.big().notNull().default(0),
       action: d.text().notNull().default(""),
       mjId: d.text().notNull().default(""),
       group: d.text().notNull().default(""),
@@ -847,6 +923,7 @@ export function buildSchema(d: Dialect) {
       userId: d.big().notNull(),
       tokenId: d.big().notNull().default(0),
       channelId: d.big().notNull().default(0),
+      keyId: d.big().notNull().default(0),
       group: d.text().notNull().default(""),
       modelName: d.text().notNull().default(""),
       requestId: d.text().notNull().default(""),
@@ -1060,6 +1137,7 @@ export function buildSchema(d: Dialect) {
     priceOrigins,
     tokens,
     channels,
+    channelKeys,
     abilities,
     options,
     redemptions,
@@ -1067,6 +1145,7 @@ export function buildSchema(d: Dialect) {
     rollups,
     credits,
     reservations,
+    limitUses,
     orders,
     plans,
     userPlans,

@@ -77,6 +77,7 @@ const OVER: readonly Shot[] = [
     },
   },
   { name: "user-runs", path: "/user?run=all", role: "root" },
+  { name: "user-import", path: "/user?import=1", role: "root" },
   { name: "log-detail", path: "/log", role: "root", act: openFirst },
   { name: "midjourney-detail", path: "/midjourney", role: "root", act: openFirst },
   { name: "midjourney-gallery", path: "/midjourney?view=gallery", role: "user" },

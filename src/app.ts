@@ -14,11 +14,15 @@ import { createInbox } from "./core/inbox/inbox.ts";
 import type { InboxService } from "./core/inbox/inbox.ts";
 import { startLooks } from "./core/inbox/looks.ts";
 import type { LookDeps, Looks } from "./core/inbox/looks.ts";
+import { createCaps } from "./core/channels/caps.ts";
 import { createKeyring } from "./core/channels/keyring.ts";
+import { createLimitBook } from "./core/limits/limits.ts";
 import { createLedger } from "./core/ledger/ledger.ts";
 import { createLogger } from "./core/kit/logger.ts";
+import { createBudgetWarnings } from "./core/users/budget-warnings.ts";
 import { createLowQuota } from "./core/users/low-quota.ts";
 import { outboundOf } from "./core/users/outbound.ts";
+import type { BudgetWarnings } from "./core/users/budget-warnings.ts";
 import type { LowQuota } from "./core/users/low-quota.ts";
 import { openSealer, refuseInRotation, sessionSecret } from "./core/options/seal-keys.ts";
 import { renewPlans } from "./core/plans/periods.ts";
@@ -68,6 +72,7 @@ export interface Services {
   gateway: Gateway;
   jobs: Scheduler;
   lowQuota: LowQuota;
+  budgetWarnings: BudgetWarnings;
   inbox: InboxService;
   /** What the inbox looks at by itself. */
   looks: Looks;
@@ -88,6 +93,11 @@ export interface Overrides {
   /** What the inbox takes for the space on the disk, and for an outage. */
   looks?: Pick<LookDeps, "diskSpace" | "awayMs">;
 }
+
+const guardOf =
+  (deps: () => Deps): Deps["guard"] =>
+  (address, limits) =>
+    deps().guard(address, limits);
 
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
   prepareDataDir(env.dataDir);
@@ -115,10 +125,10 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     charged: (changed) => lowQuota?.charged(changed),
     credited: (ids) => lowQuota?.credited(ids),
   };
-  const { dataDir } = env;
-  const { journalKeepMinutes } = env;
+  const { dataDir, journalKeepMinutes } = env;
   const base = { db, clock, logger, seal, options, accounts };
-  const ledger = await createLedger({ ...base, dataDir, nodeId, journalKeepMinutes, balances });
+  const limits = createLimitBook({ ...base, nodeId });
+  const ledger = await createLedger({ ...base, limits, dataDir, nodeId, journalKeepMinutes, balances });
   // The node has its lease now: a change of the key that began meanwhile has seen it, or is seen here.
   await refuseInRotation(db);
   options.recordWith(optionTrail({ db, clock, ledger }));
@@ -130,11 +140,13 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const inbox = await createInbox({
     ...base,
     reach,
-    guard: (address, limits) => deps.guard(address, limits),
+    guard: guardOf(() => deps),
   });
+  const caps = createCaps(ledger, clock);
   const deps: Deps = {
     ...base,
     sessions,
+    limits,
     ledger,
     routing,
     maintenance,
@@ -145,7 +157,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     inbox,
     guard: createGuard(overrides.lookup),
     reach,
-    keyring: createKeyring(),
+    keyring: createKeyring(caps),
+    caps,
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),
     version: packageJson.version,
@@ -153,12 +166,11 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     nodeId,
     trustedProxies: env.trustedProxies,
   };
-  const lowBalances = createLowQuota({
-    ...deps,
-    accounts,
-    guard: (address, limits) => deps.guard(address, limits),
-  });
-  lowQuota = lowBalances;
+  // The guard is looked up with each notice: tests put their own in its place.
+  const notified = { ...deps, accounts, guard: guardOf(() => deps) };
+  const lowBalances = (lowQuota = createLowQuota(notified));
+  const budgetWarnings = createBudgetWarnings(notified);
+  limits.warnBy(budgetWarnings.tell);
   accounts.onPlanDue((userId) => renewPlans(deps, userId));
   const officeRanges = parseRanges(env.rateLimitTrusted);
   const session: SessionSettings = {
@@ -189,6 +201,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     gateway: { relay, watch, probe },
     jobs,
     lowQuota: lowBalances,
+    budgetWarnings,
     inbox,
     looks,
     async close() {
@@ -196,8 +209,10 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
       session.visitors.close();
       relay.close();
       await sessions.close();
+      await limits.close();
       await ledger.close();
       await lowBalances.settled();
+      await budgetWarnings.settled();
       await inbox.close();
       accounts.close();
       await db.close();

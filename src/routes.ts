@@ -4,6 +4,7 @@ import { Elysia } from "elysia";
 import { account } from "./api/account.ts";
 import { catalog } from "./api/catalog.ts";
 import { channelBulk } from "./api/channel-bulk.ts";
+import { channelKeys } from "./api/channel-keys.ts";
 import { channelOps } from "./api/channel-ops.ts";
 import { channels } from "./api/channels.ts";
 import { config } from "./api/config.ts";
@@ -99,7 +100,8 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(system(deps, session)) //        /api/status, /api/setup, /api/notice, /api/about, /api/home_page_content
     .use(peopleRoutes(deps, session)) //  sign-in, registration, accounts: see above
     .use(settingRoutes(deps, session)) // what the site is set to: see above
-    .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy, keys
+    .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy
+    .use(channelKeys(deps, session, watch)) // /api/channel/keys, multi_key/manage
     .use(channelBulk(deps, session)) //   /api/channel/batch, tag, disabled, fix
     .use(channels(deps, session)) //      /api/channel
     .use(modelNotices(deps, session)) //  /api/model_notice

@@ -29,9 +29,12 @@ const RULES: Record<string, readonly string[]> = {
   "src/core/logs": ["src/core/deps.ts", "src/core/kit", "src/db", "src/shared", "drizzle"],
   "src/core/options": ["src/core/kit", "src/db", "src/shared", "drizzle"],
   "src/core/prices": ["src/core/deps.ts", "src/core/logs", "src/core/options", "src/db", "src/shared"],
+  /** Budgets and limits of keys and users, which the ledger asks before it holds anything. */
+  "src/core/limits": ["src/core/deps.ts", "src/core/options", "src/db", "src/shared"],
   "src/core/ledger": [
     "src/core/deps.ts",
     "src/core/kit",
+    "src/core/limits",
     "src/core/logs",
     "src/core/options",
     "src/db",
@@ -40,6 +43,7 @@ const RULES: Record<string, readonly string[]> = {
   "src/core/users": [
     "src/core/deps.ts",
     "src/core/kit",
+    "src/core/limits",
     "src/core/logs",
     "src/core/options",
     "src/net",

@@ -8,14 +8,13 @@ import { t as translate, useT } from "../lib/i18n.ts";
 import { useShortcut } from "../lib/keys.ts";
 import { lazyPart } from "../lib/lazy-part.tsx";
 import { rowKeyOf } from "../lib/log-key.ts";
-import { FETCH_ALL_PAGE_SIZE } from "../lib/list-screen.ts";
 import { KEYS } from "../lib/storage.ts";
 import { useTableQuery } from "../lib/table-query.ts";
 import { rangeOf } from "../lib/time-range.ts";
 import { numberOf, setQuery } from "../lib/url-state.ts";
+import { toastFailure } from "../lib/toasts.ts";
 import type { Query } from "../lib/url-state.ts";
 import type { LogRow } from "../lib/wire.ts";
-import { ExportProgress, useCsvExport } from "../ui/csv-export.tsx";
 import type { FilterField } from "../ui/filter-bar.tsx";
 import { curlItem, exportItem, refreshItem } from "../ui/list-menu.ts";
 import { ListScreen } from "../ui/list-screen.tsx";
@@ -26,7 +25,7 @@ import { clearItem, rowMenu, trailItem } from "./log/menus.ts";
 import type { LogPageData } from "./log/row.ts";
 import { LOG_TYPES, typeKey, VIEW_FIELDS } from "./log/row.ts";
 import { LiveButton, LogTop } from "./log/top.tsx";
-import { DEFAULT_RANGE, fetchLogs, logParameters, useLogs } from "./log/use-logs.ts";
+import { DEFAULT_RANGE, logParameters, useLogs } from "./log/use-logs.ts";
 
 const LogDetail = lazyPart(() => import("./log/detail.tsx"));
 const LogClearing = lazyPart(() => import("./log/clearing.tsx"));
@@ -55,20 +54,12 @@ const filterFields = (isAdmin: boolean): FilterField[] => [
     : []),
 ];
 
-function useLogExport(query: Query, isAdmin: boolean) {
-  return useCsvExport<LogRow>(async () => {
-    // What is written while the export runs belongs to the next one.
-    const now = Math.floor(Date.now() / 1000);
-    const parameters = logParameters(query, isAdmin);
-    const { exportTable } = await import("./log/export.ts");
-    const fixed = { ...parameters, end_timestamp: String(Math.min(Number(parameters.end_timestamp), now)) };
-    return {
-      name: `usage-${fixed.start_timestamp}-${fixed.end_timestamp}`,
-      ...exportTable(isAdmin),
-      load: (page, signal) => fetchLogs(isAdmin, fixed, { page, pageSize: FETCH_ALL_PAGE_SIZE, signal }),
-      rowKey: (row) => `${rowKeyOf(row, isAdmin)} ${row.request_id ?? ""} ${row.type}`,
-    };
-  });
+/** Every row of the filter in one stream of the server's; what is written while it runs belongs to the next one. */
+function exportCsv(query: Query, isAdmin: boolean): void {
+  const parameters = logParameters(query, isAdmin);
+  const end = Math.min(Number(parameters.end_timestamp), Math.floor(Date.now() / 1000));
+  const asked = { ...parameters, end_timestamp: String(end) };
+  import("./log/export.ts").then(({ exportLog }) => exportLog(isAdmin, asked), toastFailure);
 }
 
 /** The detail of a row, or the panel of a user: the address says which. */
@@ -126,8 +117,8 @@ export default function LogScreen() {
     setLive(!isLive);
   };
   useShortcut({ keys: "l", label: "log.live", run: toggleLive });
-  const csv = useLogExport(query, isAdmin);
-  useCommand({ id: "do log export", kind: "do", title: t("table.export"), run: csv.start });
+  const startExport = () => exportCsv(query, isAdmin);
+  useCommand({ id: "do log export", kind: "do", title: t("table.export"), run: startExport });
   const request = () => ({
     path: isAdmin ? "/api/log/" : "/api/log/self",
     query: { ...logParameters(query, isAdmin), p: page, page_size: pageSize },
@@ -146,7 +137,7 @@ export default function LogScreen() {
         title: t("log.title"),
         action: <LiveButton isLive={isLive} onToggle={toggleLive} />,
         overflow: [
-          [refreshItem(t, list.refresh), exportItem(t, csv.start), curlItem(t, request)],
+          [refreshItem(t, list.refresh), exportItem(t, startExport), curlItem(t, request)],
           isAdmin ? [trailItem(t, trailQuery), clearItem(t, () => setClearing(true))] : [],
         ],
       }}
@@ -169,18 +160,15 @@ export default function LogScreen() {
         children: <TimeRangeField range={range} onChange={(patch) => setQuery({ ...patch, p: undefined })} />,
       }}
       notices={
-        <>
-          <ExportProgress {...csv} />
-          {logs.waiting > 0 ? (
-            <button
-              type="button"
-              className="btn btn-sm btn-default mx-auto mb-2 flex text-primary"
-              onClick={logs.showWaiting}
-            >
-              {t("log.waiting", { count: logs.waiting })}
-            </button>
-          ) : null}
-        </>
+        logs.waiting > 0 ? (
+          <button
+            type="button"
+            className="btn btn-sm btn-default mx-auto mb-2 flex text-primary"
+            onClick={logs.showWaiting}
+          >
+            {t("log.waiting", { count: logs.waiting })}
+          </button>
+        ) : null
       }
       wrapTable={(rows) => (
         <div ref={area} className="log-table">

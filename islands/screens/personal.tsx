@@ -6,13 +6,9 @@ import { useRef, useState } from "react";
 import { api, call } from "../lib/api.ts";
 import { bootData, user } from "../lib/boot.ts";
 import { useForm } from "../lib/form.ts";
-import { formatQuota } from "../lib/format.ts";
 import { useT } from "../lib/i18n.ts";
-import { leaveFor } from "../lib/leave.ts";
-import { KEYS, removeItem } from "../lib/storage.ts";
 import { Chip, Count, Money } from "../ui/badges.tsx";
 import { BusyButton } from "../ui/busy-button.tsx";
-import { confirm } from "../ui/confirm.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { toast, toastFailure } from "../lib/toasts.ts";
 import { TextField } from "../ui/form.tsx";
@@ -213,21 +209,8 @@ function DataCard() {
 function DangerCard({ username }: { username: string }) {
   const t = useT();
   const remove = async (what: "delete" | "erase") => {
-    const yes = await confirm({
-      title: t(`personal.${what}Ask`),
-      text: t(`personal.${what}Text`, { balance: formatQuota(user.peek()?.quota ?? 0) }),
-      action: t(`personal.${what}`),
-      isDanger: true,
-      typed: username,
-    });
-    if (!yes) return;
-    try {
-      await call(what === "erase" ? api.user.self.delete({ erase: true }) : api.user.self.delete());
-      removeItem(KEYS.user);
-      leaveFor("/login");
-    } catch (error) {
-      toastFailure(error, "delete");
-    }
+    const { leave } = await import("./personal/leaving.ts");
+    await leave(what, username);
   };
   return (
     <Card id="danger" title={t("personal.danger")} note={t("personal.deleteNote")}>

@@ -4,10 +4,9 @@ import { Elysia, t } from "elysia";
 import type { Channel } from "../core/channels/rows.ts";
 import type { ChannelProbe, ChannelWatch, RunProgress } from "../core/channels/watch.ts";
 import { copyChannel } from "../core/channels/channels.ts";
-import { keyStates } from "../core/channels/list.ts";
 import type { Deps } from "../core/deps.ts";
 import { done, ok } from "../http/envelope.ts";
-import { failureText } from "../http/messages.ts";
+import { adminFailureText, failureText } from "../http/messages.ts";
 import { idOf } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
@@ -15,26 +14,6 @@ import type { SessionSettings } from "../http/session.ts";
 import { Role } from "../shared/enums.ts";
 import type { Language } from "../shared/enums.ts";
 import { Failure, refuse } from "../shared/failures.ts";
-
-/** The message inside a provider's error object; undefined where the text is none. */
-function providerWords(text: string): string | undefined {
-  try {
-    const { error } = JSON.parse(text) as { error?: { message?: unknown } | string | null };
-    const message = typeof error === "object" ? error?.message : error;
-    return typeof message === "string" && message !== "" ? message : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** What an administrator reads of a failure: the provider's own words, else our text with the cause behind it. */
-function adminFailureText(failure: Failure, language: Language): string {
-  const text = failureText(failure, language);
-  const { internal, upstreamText } = failure;
-  if (upstreamText) return upstreamText;
-  if (internal === undefined || internal === "" || text.includes(internal)) return text;
-  return providerWords(internal) ?? `${text.replace(/[.。]$/, "")}: ${internal}`;
-}
 
 /** How far a run is, with the reasons of what it left out in the reader's language. */
 function progressJson({ skips, ...progress }: RunProgress, language: Language) {
@@ -177,10 +156,6 @@ export function channelOps(deps: Deps, session: SessionSettings, watch: ChannelW
       )
       // † A copy with the key, which never leaves the server.
       .post("/copy/:id", async ({ params }) => ok(await copyChannel(deps, channelOf(params.id).id)), {
-        access: "admin",
-      })
-      // † Several keys of one channel: which of them rest, until when, and why.
-      .get("/keys/:id", ({ params }) => ok(keyStates(deps, channelOf(params.id))), {
         access: "admin",
       })
   );

@@ -2,7 +2,7 @@
 // Many channels at once are channel-bulk.ts; testing, balances and model fetching are channel-ops.ts.
 import { Elysia, t } from "elysia";
 import { getChannel, listChannels, summarizeChannels } from "../core/channels/list.ts";
-import { createChannels, deleteChannels, updateChannel } from "../core/channels/channels.ts";
+import { createChannels, deleteChannels, droppedStates, updateChannel } from "../core/channels/channels.ts";
 import type { Deps } from "../core/deps.ts";
 import { enabledModelNames, presetModelObjects } from "../core/channels/models.ts";
 import { pricedModels } from "../core/channels/unpriced.ts";
@@ -17,6 +17,8 @@ import { Role } from "../shared/enums.ts";
 import { channelPriority, channelWeight } from "./channel-bulk.ts";
 
 const jsonText = plainText(65_536);
+/** 0 = none. */
+const cap = t.Integer({ minimum: 0, maximum: 2_000_000_000 });
 
 const fields = {
   type: given(t.Integer({ minimum: 1, maximum: 10_000 })),
@@ -38,12 +40,30 @@ const fields = {
   auto_ban: given(t.Integer({ minimum: 0, maximum: 1 })),
   tag: given(plainText(64)),
   max_input_tokens: given(t.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  multi_key_mode: given(t.Union([t.Literal("polling"), t.Literal("random"), t.Literal("affinity")])),
+  max_concurrency: given(cap),
+  rpm_limit: given(cap),
+  tpm_limit: given(cap),
+  // What the family's consoles send back with a row, as an object or its text.
+  channel_info: t.Optional(t.Unknown()),
+};
+
+/** `channel`: newer clients of the family send the fields of a new channel inside of it. */
+const newFields = {
+  ...fields,
+  mode: given(t.Union([t.Literal("single"), t.Literal("batch"), t.Literal("multi_to_single")])),
+  channel: given(t.Object(fields)),
 };
 
 const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 
 /** 0 is "not given" where a channel has a type already. */
-const changeFields = { ...fields, type: given(t.Integer({ minimum: 0, maximum: 10_000 })), id };
+const changeFields = {
+  ...fields,
+  type: given(t.Integer({ minimum: 0, maximum: 10_000 })),
+  key_mode: given(t.Union([t.Literal("append"), t.Literal("replace")])),
+  id,
+};
 
 export function channels(deps: Deps, session: SessionSettings) {
   /** The list is a bare array; beside it stand the page that it is and `total`, so that a pager knows where it ends. */
@@ -80,13 +100,23 @@ export function channels(deps: Deps, session: SessionSettings) {
       .get("/:id", async ({ params }) => ok(await getChannel(deps, rowIdOf(params.id))), {
         access: "admin",
       })
-      .post("/", async ({ body }) => ok(await createChannels(deps, body)), {
-        access: "admin",
-        body: t.Object(fields),
-      })
+      .post(
+        "/",
+        async ({ body: { channel, ...body } }) => {
+          const input = channel ? { ...channel, ...body } : body;
+          return {
+            ...ok(await createChannels(deps, input)),
+            channel_info_dropped: droppedStates(deps, input),
+          };
+        },
+        { access: "admin", body: t.Object(newFields) },
+      )
       .put(
         "/",
-        async ({ body, actor }) => ok(await updateChannel(deps, body.id, body, actor.role >= Role.root)),
+        async ({ body, actor }) => {
+          const channel = await updateChannel(deps, body.id, body, actor.role >= Role.root);
+          return { ...ok(channel), channel_info_dropped: droppedStates(deps, body, body.id) };
+        },
         { access: "admin", body: t.Object(changeFields) },
       )
       .delete(

@@ -1,5 +1,5 @@
 // The log as a CSV file, streamed: the audit trail for whoever keeps or judges it, the own rows for their owner.
-// Refuses to read ahead of a slow client: the next page is asked for when the last one has left.
+// Refuses a second file of the same account while one leaves.
 import { Elysia, t } from "elysia";
 import { createExportTurns, exportedRows } from "../core/logs/export.ts";
 import type { LogExport } from "../core/logs/export.ts";
@@ -7,6 +7,7 @@ import type { LogJson } from "../core/logs/list.ts";
 import { auditSteps } from "../core/logs/audit.ts";
 import type { Deps } from "../core/deps.ts";
 import { auditActorOf } from "../http/audit-actor.ts";
+import { fileStream } from "../http/file-stream.ts";
 import { inLanguage } from "../http/log-texts.ts";
 import { adminLogFields, adminLogFilter, logFields, logFilterOf } from "../http/queries/logs.ts";
 import { policy } from "../http/session.ts";
@@ -40,6 +41,10 @@ const COLUMNS = [
   "channel_name",
   "group",
   "request_id",
+  "upstream_model",
+  "first_token_ms",
+  "cache_tokens",
+  "cost_usd",
 ] as const;
 
 interface Other {
@@ -48,10 +53,14 @@ interface Other {
   ua?: string;
   auth_method?: string;
   admin_info?: { admin_id?: number; admin_username?: string };
+  upstream_model_name?: string;
+  /** Milliseconds; below 0: none came. */
+  frt?: number;
+  cache_tokens?: number;
 }
 
 function otherOf({ other }: LogJson): Other {
-  if (!other.includes('"op"')) return {};
+  if (other === "") return {};
   try {
     return JSON.parse(other) as Other;
   } catch {
@@ -59,9 +68,10 @@ function otherOf({ other }: LogJson): Other {
   }
 }
 
-/** A line of the file; times in UTC. */
-function lineOf(row: LogJson): string {
-  const { op, ip, ua, auth_method: method, admin_info: admin } = otherOf(row);
+/** A line of the file; times in UTC. `perUnit`: units of quota that are one dollar. */
+function lineOf(row: LogJson, perUnit: number): string {
+  const other = otherOf(row);
+  const { op, ip, ua, auth_method: method, admin_info: admin, frt = -1 } = other;
   const cells: Record<(typeof COLUMNS)[number], CsvCell> = {
     ...row,
     time: new Date(row.created_at * 1000).toISOString(),
@@ -73,6 +83,11 @@ function lineOf(row: LogJson): string {
     user_agent: ua,
     auth_method: method,
     params: op?.params && JSON.stringify(op.params),
+    upstream_model: other.upstream_model_name,
+    first_token_ms: frt < 0 ? undefined : frt,
+    cache_tokens: other.cache_tokens,
+    // Twelve decimals hold every unit of quota exactly; the sum of the column is the sum of the charges.
+    cost_usd: Number((row.quota / perUnit).toFixed(12)),
   };
   return csvLine(COLUMNS.map((name) => cells[name]));
 }
@@ -87,56 +102,22 @@ const typesOf = (text = ""): number[] =>
 
 export function logExport(deps: Deps, session: SessionSettings) {
   const turns = createExportTurns();
-  const { visitors } = session;
+  async function* linesOf(asked: LogExport, language: Language): AsyncGenerator<string, void> {
+    yield BYTE_ORDER_MARK + csvLine(COLUMNS);
+    const perUnit = deps.options.get("QuotaPerUnit");
+    for await (const rows of exportedRows(deps, asked))
+      yield inLanguage(rows, language)
+        .map((row) => lineOf(row, perUnit))
+        .join("");
+  }
 
-  function file(request: Request, asked: LogExport, language: Language, end: () => void): Response {
-    const pages = exportedRows(deps, asked);
-    let isOwing = false;
-    visitors.feed(request, { isOwing: () => isOwing });
-    const over = () => {
-      end();
-      visitors.fed(request);
-    };
-    const encoder = new TextEncoder();
-    let head = BYTE_ORDER_MARK + csvLine(COLUMNS);
-    const body = new ReadableStream<Uint8Array>(
-      {
-        async pull(controller) {
-          isOwing = true;
-          try {
-            const next = await pages.next();
-            const rows = next.done ? [] : next.value;
-            const text = head + inLanguage(rows, language).map(lineOf).join("");
-            head = "";
-            if (text !== "") controller.enqueue(encoder.encode(text));
-            if (!next.done) return;
-            over();
-            controller.close();
-          } catch (error) {
-            over();
-            deps.logger.error("an export of the log broke off", { error: String(error) });
-            // Bytes have no place for an error: the connection breaks, so that nobody takes a part for the whole.
-            controller.error(error);
-          } finally {
-            isOwing = false;
-          }
-        },
-        async cancel() {
-          over();
-          await pages.return();
-        },
-      },
-      { highWaterMark: 0 },
-    );
+  function file(request: Request, asked: LogExport, language: Language, onEnd: () => void): Response {
     const day = new Date(deps.clock.nowMs()).toISOString().slice(0, 10);
-    return new Response(body, {
-      headers: {
-        "content-type": "text/csv; charset=utf-8",
-        "content-disposition": `attachment; filename="log-${day}.csv"`,
-        "cache-control": "no-store",
-        "x-content-type-options": "nosniff",
-      },
-    });
+    return fileStream(
+      deps,
+      { visitors: session.visitors, request },
+      { name: `log-${day}.csv`, type: "text/csv; charset=utf-8", parts: linesOf(asked, language), onEnd },
+    );
   }
 
   return (
@@ -152,7 +133,7 @@ export function logExport(deps: Deps, session: SessionSettings) {
           try {
             // Who took the trail along stands in it.
             const by = auditActorOf({ actor, session: current, request, address });
-            const params = { types: types.join(", ") };
+            const params = { types: types.join(", ") || "*" };
             await deps.db.atomic((tx) =>
               auditSteps(tx, deps, { user: by, action: "log.export", params, by }),
             );

@@ -16,6 +16,7 @@ import { auditActorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { LARGE_PAGE_SIZE, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";
+import { limitFields } from "../http/limit-fields.ts";
 import { tokenFilterOf, tokenListFields, tokenSearchFields } from "../http/queries/tokens.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
@@ -28,6 +29,7 @@ const fields = {
   model_limits_enabled: given(t.Boolean()),
   model_limits: given(plainText(65_536)),
   allow_ips: given(plainText(65_536)),
+  ...limitFields(),
   group: given(plainText(64)),
   auto_groups: given(plainText(1024)),
   max_quota: given(t.Integer({ minimum: 0, maximum: MAX_TOKEN_QUOTA })),

@@ -10,7 +10,8 @@ import { keysOfUser } from "../core/users/user-keys.ts";
 import { auditActorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { LARGE_PAGE_SIZE, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
-import { plainText } from "../http/plain-text.ts";
+import { limitFields } from "../http/limit-fields.ts";
+import { given, plainText } from "../http/plain-text.ts";
 import { userFilterOf, userSearchFields } from "../http/queries/users.ts";
 import type { Sent } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
@@ -33,6 +34,7 @@ const userBody = t.Object({
   display_name: t.Optional(name),
   password: t.Optional(name),
   group: t.Optional(plainText(64)),
+  limits: given(t.Object(limitFields(), { additionalProperties: false })),
   quota: t.Optional(t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER })),
   quota_change: t.Optional(
     t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),

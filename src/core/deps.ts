@@ -6,6 +6,9 @@ import type { InboxKind, InboxParams, InboxTone, SaidItem } from "../shared/inbo
 import type { Guard } from "../net/guard.ts";
 import type { Reach } from "../net/reach.ts";
 import type { Catalogue } from "./channels/catalogue.ts";
+import type { CapState, NodePlace } from "./channels/caps.ts";
+import type { LimitBook } from "./limits/limits.ts";
+import type { KeyLimits, LimitFields } from "../shared/key-limits.ts";
 import type { Keyring } from "./channels/keyring.ts";
 import type { PaymentRail } from "./payments/rail.ts";
 import type { OptionStore } from "./options/store.ts";
@@ -53,6 +56,8 @@ export interface UserAccount {
   status: number;
   /** In force: of a running plan, else the account's own. */
   group: string;
+  /** Budget and limits of their own; undefined: those of the group. */
+  limits: LimitFields | undefined;
   setting: UserSetting;
   sessionVersion: number;
   deleted: boolean;
@@ -94,6 +99,8 @@ export interface TokenAccount {
   reserved: number;
   pending: number;
   returning: number;
+  /** Undefined: neither budget nor limits. */
+  keyLimits: KeyLimits | undefined;
   /** Undefined: no model limits. */
   modelLimits: ReadonlySet<string> | undefined;
   /** Empty: no restriction. Valid addresses or CIDR ranges only. */
@@ -162,6 +169,8 @@ export interface Settlement {
   completionTokens: number;
   modelName: string;
   channelId: number;
+  /** Of the channel's key that served it; absent or 0: it was asked without one. */
+  keyId?: number | undefined;
   group: string;
   isStream: boolean;
   useTimeMs: number;
@@ -203,6 +212,9 @@ export interface ReserveRequest {
   amount: number;
   /** Where less than `amount` is available, that is held back in its place, as long as it is not below this. */
   least?: number;
+  /** Tokens that it reads, and with an answer of the usual length: what limits of tokens a minute count at first. */
+  promptTokens?: number;
+  tokens?: number;
 }
 
 type CreditKind =
@@ -248,6 +260,8 @@ export interface LogEntry {
 
 /** The only writer of quota columns. */
 export interface Ledger {
+  /** Reads what budgets of these payers need; undefined where nothing has to be read. Call before `available`. */
+  ready(request: Pick<ReserveRequest, "user" | "token">): Promise<void> | undefined;
   /** What user and key can still pay beside all open holds, as this process knows it; may be negative. */
   available(request: Pick<ReserveRequest, "user" | "token">): number;
   /**
@@ -269,6 +283,8 @@ export interface Ledger {
   logSteps(tx: Orm, entry: LogEntry): Steps<void>;
   /** Call when a key is met whose time is over: its status becomes expired, durably and at once in memory. */
   tokenExpired(token: TokenAccount): Promise<void>;
+  /** This node among those that live now, as last heard. */
+  place(): NodePlace;
   /**
    * Resolves when the tables have what was settled so far, for whoever may be asked for it on another node next; without
    * it where PostgreSQL does not take it within a few seconds (the journal has it, and it follows). At once on the
@@ -334,6 +350,8 @@ export interface Deps {
   seal: Sealer;
   options: OptionStore;
   accounts: Accounts;
+  /** Budgets and limits of keys and users. */
+  limits: LimitBook;
   sessions: Sessions;
   ledger: Ledger;
   routing: Routing;
@@ -351,6 +369,8 @@ export interface Deps {
   reach: Reach;
   /** Turns and rests of channels with several keys. */
   keyring: Keyring;
+  /** Places under the caps of channels and keys. */
+  caps: CapState;
   /** Unix seconds of the start of the process. */
   startedAt: number;
   version: string;

@@ -8,16 +8,22 @@ export interface FileStream {
   name: string;
   type: string;
   parts: AsyncGenerator<string, void>;
+  /** Once, when the file is through, broke off or nobody wants it any more. */
+  onEnd?: () => void;
 }
 
 /** The answer; a part that fails breaks the connection, so that nobody takes a piece for the whole. */
 export function fileStream(
   { logger }: Pick<Deps, "logger">,
   { visitors, request }: { visitors: Visitors; request: Request },
-  { name, type, parts }: FileStream,
+  { name, type, parts, onEnd }: FileStream,
 ): Response {
   let isOwing = false;
   visitors.feed(request, { isOwing: () => isOwing });
+  const over = () => {
+    onEnd?.();
+    visitors.fed(request);
+  };
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>(
     {
@@ -29,10 +35,10 @@ export function fileStream(
             if (next.value !== "") controller.enqueue(encoder.encode(next.value));
             return;
           }
-          visitors.fed(request);
+          over();
           controller.close();
         } catch (error) {
-          visitors.fed(request);
+          over();
           logger.error("a file broke off", { file: name, error: String(error) });
           controller.error(error);
         } finally {
@@ -40,7 +46,7 @@ export function fileStream(
         }
       },
       async cancel() {
-        visitors.fed(request);
+        over();
         await parts.return();
       },
     },

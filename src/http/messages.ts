@@ -61,3 +61,23 @@ export function messageText(code: string, language: Language, params: FailurePar
 export function failureText(failure: Failure, language: Language): string {
   return failure.text ?? messageText(failure.code, language, failure.params);
 }
+
+/** The message inside a provider's error object; undefined where the text is none. */
+function providerWords(text: string): string | undefined {
+  try {
+    const { error } = JSON.parse(text) as { error?: { message?: unknown } | string | null };
+    const message = typeof error === "object" ? error?.message : error;
+    return typeof message === "string" && message !== "" ? message : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What an administrator reads of a failure: the provider's own words, else our text with the cause behind it. */
+export function adminFailureText(failure: Failure, language: Language): string {
+  const text = failureText(failure, language);
+  const { internal, upstreamText } = failure;
+  if (upstreamText) return upstreamText;
+  if (internal === undefined || internal === "" || text.includes(internal)) return text;
+  return providerWords(internal) ?? `${text.replace(/[.。]$/, "")}: ${internal}`;
+}

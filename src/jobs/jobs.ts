@@ -67,6 +67,7 @@ export function jobsOf(
       everySeconds: () => options.get("relay.channel_balance_minutes") * MINUTE,
       run: () => watch.updateBalances(),
     },
+    { name: "key-probe", everySeconds: () => MINUTE, run: () => watch.probeOffKeys() },
     {
       name: "session-purge",
       everySeconds: () => HOUR,

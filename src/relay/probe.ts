@@ -12,6 +12,7 @@ import { readBalance } from "../providers/balance.ts";
 import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
 import { upstreamHeaders } from "../providers/headers.ts";
+import { KeyStatus } from "../shared/enums.ts";
 import type { FailureCode } from "../shared/failure-codes.ts";
 import { Failure } from "../shared/failures.ts";
 import { AttemptFailure, askUpstream, retryAfterOf, upstreamFailure } from "./call/attempt.ts";
@@ -146,6 +147,7 @@ function untestable(channel: Channel): Failure | undefined {
 export function createProbe(deps: Deps, relay: Pick<Relay, "probe">): ChannelProbe {
   return {
     test: (channel, model) => testChannel(deps, relay, channel, model),
+    key: (channel, index, model) => testKey(relay, channel, index, model),
     untestable,
     balance: (channel) => channelBalance(deps, channel),
     async models(channel) {
@@ -221,15 +223,51 @@ async function testChannel(
   const call = testCallFor(name, channel.type);
   const keys = keysInOrder(deps, channel, name);
   let result: ProbeResult = { ms: 0, isFatal: false };
-  for (const { key } of keys) {
-    const startedMs = performance.now();
-    // Each by itself: what is asked on purpose takes no turn from calls.
-    const { failure, isFatal } = await relay.probe({ ...channel, keys: [key] }, call);
-    result = { ms: performance.now() - startedMs, isFatal, ...(failure ? { failure } : {}) };
-    if (!isFatal) return result;
+  const badKeys: number[] = [];
+  for (const { keyIndex } of keys) {
+    result = await askKey(relay, channel, keyIndex, call);
+    if (!result.isFatal) return { ...result, badKeys, ...(result.failure ? {} : { goodKey: keyIndex }) };
+    badKeys.push(keyIndex);
   }
   // Of many keys those that were not asked may work.
-  return { ...result, isFatal: result.isFatal && keys.length === channel.keys.length };
+  const onCount = channel.keyRows.filter(({ status }) => status !== KeyStatus.off).length;
+  return { ...result, badKeys, isFatal: result.isFatal && keys.length === onCount };
+}
+
+/** Asked on purpose: it takes no turn from calls, and what comes of it is for whoever asked. */
+async function askKey(
+  relay: Pick<Relay, "probe">,
+  channel: Channel,
+  index: number,
+  call: TestCall,
+): Promise<ProbeResult> {
+  const startedMs = performance.now();
+  const alone = {
+    ...channel,
+    keys: channel.keys.slice(index, index + 1),
+    keyRows: channel.keyRows.slice(index, index + 1),
+  };
+  const { failure, isFatal } = await relay.probe(alone, call);
+  return { ms: performance.now() - startedMs, isFatal, ...(failure ? { failure } : {}) };
+}
+
+/** One key, with the channel's test call; charges nobody, never throws. */
+async function testKey(
+  relay: Pick<Relay, "probe">,
+  channel: Channel,
+  index: number,
+  model: string | undefined,
+): Promise<ProbeResult> {
+  const untested = untestable(channel);
+  if (untested) return { ms: 0, isFatal: false, failure: untested };
+  const result = await askKey(
+    relay,
+    channel,
+    index,
+    testCallFor(model || testModelOf(channel), channel.type),
+  );
+  if (!result.failure) return { ...result, goodKey: index };
+  return result.isFatal ? { ...result, badKeys: [index] } : result;
 }
 
 /** The balance of the first account that has anything left: the channel works as long as one of them does. */

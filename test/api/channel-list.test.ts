@@ -123,11 +123,11 @@ describe.each(DATABASE_KINDS)("the channel list on %s", (database) => {
     expect(remembered.total).toBe(2);
     // An address that asks for something is not overruled.
     expect((await page("/channel?status=1", { "enable-tag-mode": "true" })).rows).toHaveLength(2);
-    const { channels } = app.deps.db.t;
+    const { channelKeys } = app.deps.db.t;
     const [row] = await app.deps.db.orm
       .select()
-      .from(channels)
-      .where(eq(channels.id, ids["alpha"] ?? 0));
+      .from(channelKeys)
+      .where(eq(channelKeys.channelId, ids["alpha"] ?? 0));
     expect(JSON.stringify(await page("/channel"))).not.toContain(row?.keySealed ?? "?");
   });
 });

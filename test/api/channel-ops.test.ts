@@ -295,7 +295,6 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(copy).toMatchObject({
         name: "first_copy",
         status: ChannelStatus.disabled,
-        keyHash: (await row(id)).keyHash,
       });
       expect(app.deps.routing.channel(copy.id)?.keys).toEqual(["the-key"]);
       expect((await ask(`/copy/999999`, admin, "POST")).success).toBe(false);

@@ -87,11 +87,11 @@ describe.each(DATABASE_KINDS)("channels on %s", (database) => {
     const ids = await create({ name: "many", key: ` ${SECRET}-a \n\n${SECRET}-b\n${SECRET}-a\r\n` });
     expect(ids.length).toBe(2);
     expect(ids.map((id) => app.deps.routing.channel(id)?.keys)).toEqual([[`${SECRET}-a`], [`${SECRET}-b`]]);
-    const { channels } = app.deps.db.t;
+    const { channelKeys } = app.deps.db.t;
     const rows = await app.deps.db.orm
       .select()
-      .from(channels)
-      .where(eq(channels.id, ids[0] ?? 0));
+      .from(channelKeys)
+      .where(eq(channelKeys.channelId, ids[0] ?? 0));
     const answers = [
       await call("GET", "/?page_size=100"),
       await call("GET", "/?tag_mode=true"),

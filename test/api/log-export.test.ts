@@ -8,9 +8,14 @@ import type { TestApp, TestUser } from "../support/app.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
 import { until } from "../relay/support.ts";
 
-/** More than two pages. */
-const ROWS = 4500;
+/** More than the console's lists would ever be asked for, and many pages. */
+const ROWS = 22_500;
 const NOW = 1_790_000_000;
+const CALL = {
+  modelName: "gpt-4o",
+  quota: 2625,
+  other: JSON.stringify({ upstream_model_name: "claude-sonnet-4", frt: 500, cache_tokens: 200 }),
+};
 
 describe.each(DATABASE_KINDS)("on %s", (database) => {
   let app: TestApp;
@@ -29,6 +34,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       createdAt: NOW - 10 - Math.floor(n / 1500),
       type: n % 9 === 0 ? 4 : n % 9 === 1 ? 7 : 1,
       content: n === 0 ? '=cmd|"x"!A0,\nnext' : `row ${n}`,
+      ...(n === 1 ? CALL : {}),
     }));
     for (let n = 0; n < rows.length; n += 500)
       await app.deps.db.orm.insert(logs).values(rows.slice(n, n + 500));
@@ -88,6 +94,18 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(self.answer.text).not.toContain("keeper");
     expect(self.answer.text).not.toContain("127.0.0.1");
     expect((await app.call("GET", "/api/log/export", undefined, own)).status).toBe(403);
+  });
+
+  test("has of a call what it cost and what answered it", async () => {
+    for (const [path, as] of [
+      ["/api/log/export?model_name=gpt-4o", admin],
+      ["/api/log/self/export?model_name=gpt-4o", user],
+    ] as const) {
+      const { lines } = await file(path, as);
+      expect(lines).toHaveLength(2);
+      expect(lines[0]).toEndWith(",request_id,upstream_model,first_token_ms,cache_tokens,cost_usd");
+      expect(lines[1]).toEndWith(",claude-sonnet-4,500,200,0.00525");
+    }
   });
 
   test("an administrator's export stands in the trail itself", async () => {

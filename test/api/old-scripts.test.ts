@@ -52,10 +52,9 @@ describe.each(DATABASE_KINDS)("scripts of old on %s", (database) => {
       (index) => ({ username: `many${index}`, displayName: "many" }),
       (rows) => orm.insert(t.users).values(rows),
     );
-    const keySealed = app.deps.seal.seal("channel", "k");
     await insertRows(
       ROWS,
-      (index) => ({ name: `many${index}`, type: 1, models: "m", keySealed, status: 2 }),
+      (index) => ({ name: `many${index}`, type: 1, models: "m", status: 2 }),
       (rows) => orm.insert(t.channels).values(rows),
     );
     await app.deps.routing.reload();

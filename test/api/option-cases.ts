@@ -326,6 +326,21 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   ModelRequestRateLimitDurationMinutes: whole(5, 0, 43_200),
   ModelRequestRateLimitCount: whole(200, 0, 1e9),
   ModelRequestRateLimitSuccessCount: whole(100, 1, 1e9),
+  KeyLimitsDefault: {
+    good: '{"budget_quota": 500000, "budget_period": "day", "max_concurrency": 4}',
+    read: { budget_quota: 500_000, budget_period: "day", max_concurrency: 4 },
+    refused: [
+      ["{", "option_not_json"],
+      ["[1]", "option_bad_key_limits", { place: "" }],
+      ['{"budget_quota": 1.5}', "option_bad_key_limits", { place: "budget_quota" }],
+      ['{"colour": 1}', "option_bad_key_limits", { place: "colour" }],
+    ],
+  },
+  KeyLimitsGroup: table("KeyLimitsGroup", { vip: { rpm_limit: 600 }, default: { rpm_limit: 60 } }, [
+    ['{"vip": {"rpm_limit": -1}}', "option_bad_key_limits", { place: "vip.rpm_limit" }],
+    ['{"vip": {"budget_period": "year"}}', "option_bad_key_limits", { place: "vip.budget_period" }],
+    ['{"vip": 5}', "option_bad_key_limits", { place: "vip" }],
+  ]),
   ModelRequestRateLimitGroup: table("ModelRequestRateLimitGroup", { default: [200, 100], vip: [0, 1000] }, [
     ['{"vip": [0, 0]}', "option_bad_rate_limit", { name: "vip", total: 0, success: 0 }],
     ['{"vip": [-1, 5]}', "option_bad_rate_limit", { name: "vip", total: -1, success: 5 }],
@@ -337,6 +352,7 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   "general_setting.ping_interval_seconds": whole(1, 1, 3600),
   "relay.first_byte_timeout_seconds": whole(30, 0, 3600),
   "relay.stream_idle_timeout_seconds": whole(5, 1, 3600),
+  "relay.queue_ms": whole(500, 0, 600_000),
   "relay.deadline_seconds": whole(120, 1, 7200),
   "relay.abandoned_read_seconds": whole(0, 0, 3600),
   "relay.max_body_mb": whole(8, 1, 1024),

@@ -37,7 +37,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await db.orm.insert(identities).values({
       userId: user.id,
       provider: "github",
-      subject: `9${user.id}`,
+      subject: `hub-subject-${user.id}`,
       label: `${username}-hub`,
       createdAt: at,
     });
@@ -136,7 +136,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       "laptop of gisela",
       "gisela@mail.example",
       "gisela-hub",
-      "9" + String(gisela.id) + '"',
+      `hub-subject-${gisela.id}`,
       "for gisela",
       "gisela could not",
     ])

@@ -137,6 +137,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
         group: "default",
         quota,
       },
+      keyId: 0,
       settledHour: 0,
     };
     const hour = hourOf(Math.floor(clock.nowMs() / 1000));

@@ -36,7 +36,7 @@ const TEXTS = {
     total: /^Total/,
     input: /^Input/,
     output: /^Output/,
-    exported: "3 rows exported",
+    exported: "The log has been exported",
     next: "Next entry",
     saveView: "Save view",
     viewName: "Name of the view",
@@ -59,7 +59,7 @@ const TEXTS = {
     total: /^合计/,
     input: /^输入/,
     output: /^输出/,
-    exported: "已导出 3 行",
+    exported: "日志已导出",
     next: "下一条",
     saveView: "保存视图",
     viewName: "视图名称",
@@ -187,19 +187,22 @@ async function balanceOf(page: Page): Promise<number> {
   return ((await response.json()) as Envelope<{ quota: number }>).data.quota;
 }
 
-/** Sum of the column of quota units and of dollars. */
+/** Calls, and the sums of the columns of quota units and of dollars. */
 function sumsOf(csv: string): { rows: number; quota: number; dollars: number } {
-  const [heads = "", ...rows] = csv.replace("\uFEFF", "").trimEnd().split("\r\n");
-  const names = heads.split(",");
-  const dollarsAt = names.findIndex((name) => name.includes("USD"));
-  const cells = rows.map((row) => row.split(","));
-  const sum = (at: number) => cells.reduce((total, row) => total + Number(row[at]), 0);
-  return { rows: rows.length, quota: sum(dollarsAt + 1), dollars: Number(sum(dollarsAt).toFixed(9)) };
+  const [heads = [], ...rows] = csv
+    .replace("\uFEFF", "")
+    .trimEnd()
+    .split("\r\n")
+    // A cell in quotes may hold commas, as the texts of rows do.
+    .map((line) => line.replaceAll(/"(?:[^"]|"")*"/g, "text").split(","));
+  const calls = rows.filter((row) => row[heads.indexOf("type")] === "2");
+  const sum = (name: string) => calls.reduce((total, row) => total + Number(row[heads.indexOf(name)]), 0);
+  return { rows: calls.length, quota: sum("quota"), dollars: Number(sum("cost_usd").toFixed(9)) };
 }
 
 async function exported(page: Page, ask: () => Promise<void>): Promise<string> {
   const [download] = await Promise.all([page.waitForEvent("download"), ask()]);
-  expect(download.suggestedFilename()).toMatch(/^usage-\d+-\d+\.csv$/);
+  expect(download.suggestedFilename()).toMatch(/^log-\d{4}-\d\d-\d\d\.csv$/);
   return readFileSync(await download.path(), "utf8");
 }
 

@@ -107,7 +107,7 @@ describe.each([
     // Leaving and coming back: it stands under the runs.
     await open("/user?run=all");
     await press(`${t("user.bulk.credit")}: +$2.00`, dialog());
-    await dialog().getByText(t("user.bulk.finished")).waitFor();
+    await dialog().getByText(t("user.bulk.finished"), { exact: true }).waitFor();
     expect(new URL(page.url()).searchParams.get("run")).toMatch(/^\d+$/);
   });
 

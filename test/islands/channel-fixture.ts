@@ -38,8 +38,21 @@ export function channel(id: number, part: Partial<ChannelRow> = {}): ChannelRow 
     balance_updated_time: 0,
     used_quota: 0,
     created_time: NOW - 86_400,
+    multi_key_mode: "polling",
+    max_concurrency: 0,
+    rpm_limit: 0,
+    tpm_limit: 0,
     key_count: 1,
+    keys_on: 1,
     keys_resting: 0,
+    channel_info: {
+      is_multi_key: false,
+      multi_key_size: 0,
+      multi_key_status_list: {},
+      multi_key_disabled_reason: {},
+      multi_key_disabled_time: {},
+      multi_key_mode: "polling",
+    },
     ...part,
   };
 }

@@ -66,6 +66,7 @@ function open(part: Partial<PersonalData> = {}, options: IslandOptions = {}): Is
       telegram_id: "",
       linux_do_id: "",
       setting: "",
+      limits: null,
       ...self,
     },
     invitation: { code: "aB3x", count: 0, quota: 0, history: 0 },

@@ -17,6 +17,7 @@ function person(id: number, part: Partial<UserRow> = {}): UserRow {
     aff_code: "",
     aff_quota: 0,
     setting: "",
+    limits: null,
     id,
     username: `user${id}`,
     display_name: `User ${id}`,

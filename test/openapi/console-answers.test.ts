@@ -432,5 +432,5 @@ async function peopleWrites(ask: Ask, caller: Caller, app: TestApp): Promise<voi
   const setting = { notify_type: "email", quota_warning_threshold: 1000, notification_email: "b@b.example" };
   const test = await app.call("POST", "/api/user/setting/test", setting, bob);
   measure.expectAnswer("POST /api/user/setting/test", test.status, test.body);
-  await caller.ask("DELETE /api/user/self", { as: bob });
+  await caller.ask("DELETE /api/user/self", { as: bob, body: {} });
 }

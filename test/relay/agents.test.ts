@@ -305,10 +305,7 @@ describe("the state of a turn", () => {
       expect((await ask(key, text)).status).toBe(200);
       expect(sent()).toBeUndefined();
     }
-    const { db, routing, seal } = g.app.deps;
-    const keySealed = seal.seal("channel", "another-upstream-key");
-    await db.orm.update(db.t.channels).set({ keySealed }).where(eq(db.t.channels.id, g.channelId));
-    await routing.refresh([g.channelId]);
+    await g.app.setKeys(g.channelId, "another-upstream-key");
     expect((await ask(g.key, state)).status).toBe(200);
     expect(sent()).toBeUndefined();
   });

@@ -5,6 +5,7 @@ import { Elysia } from "elysia";
 import { createApp, createServices } from "../../src/app.ts";
 import type { Overrides, Services } from "../../src/app.ts";
 import type { Deps } from "../../src/core/deps.ts";
+import { writeKeys } from "../../src/core/channels/key-rows.ts";
 import { sha256Hex } from "../../src/core/kit/seal.ts";
 import { q } from "../../src/db/database.ts";
 import { migratePostgres } from "../../src/db/migrate.ts";
@@ -55,6 +56,8 @@ export interface TestApp {
   /** Returns the key with its sk- prefix. */
   createToken(userId: number, fields?: Record<string, unknown>): Promise<{ id: number; key: string }>;
   createChannel(fields: Record<string, unknown>): Promise<number>;
+  /** In the place of those that the channel has; a key that stays keeps its row. */
+  setKeys(channelId: number, ...keys: string[]): Promise<void>;
   /** Stops the server and removes its data. */
   close(): Promise<void>;
 }
@@ -101,8 +104,20 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       ),
     );
 
+  const setKeys = async (channelId: number, ...keys: string[]): Promise<void> => {
+    await deps.db.atomic(function* (tx) {
+      yield* writeKeys(deps.db, tx, deps.seal, {
+        channelId,
+        keys: keys.map((text) => ({ text })),
+        how: "replace",
+      });
+    });
+    await deps.routing.refresh([channelId]);
+  };
+
   return {
     url,
+    setKeys,
     databaseUrl: env.databaseUrl || undefined,
     server: app.server ?? {},
     deps,
@@ -192,10 +207,10 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
           type: 1,
           models: "gpt-4o-mini",
           ...rest,
-          keySealed: deps.seal.seal("channel", typeof key === "string" ? key : "upstream-key"),
         })
         .returning({ id: channels.id });
       if (!row) throw new Error("no channel row");
+      await setKeys(row.id, ...(typeof key === "string" ? key : "upstream-key").split("\n"));
       await deps.routing.reload();
       return row.id;
     },

@@ -131,7 +131,6 @@ export async function startSample(
         index % 9 === 4
           ? JSON.stringify({ status_reason: words.sentence(index), status_time: nowSeconds - 600 })
           : "",
-      keySealed: deps.seal.seal("channel", `upstream-key-${index}`),
       models: (index === 0 ? models : models.slice(0, 3 + (index % 4))).join(","),
       group: index === 0 ? groups.slice(0, 20).join(",") : (groups[index % groups.length] ?? ""),
       weight: index % 3,
@@ -144,6 +143,16 @@ export async function startSample(
       tag: index % 3 === 0 ? words.name("tag", index % 2) : null,
     })),
     (rows) => deps.db.orm.insert(t.channels).values(rows),
+  );
+  const channelIds = await deps.db.orm.select({ id: t.channels.id }).from(t.channels);
+  await insertAll(
+    channelIds.map(({ id }) => ({
+      channelId: id,
+      pos: 0,
+      keyHash: sha256Hex(`upstream-key-${id}`),
+      keySealed: deps.seal.seal("channel", `upstream-key-${id}`),
+    })),
+    (rows) => deps.db.orm.insert(t.channelKeys).values(rows),
   );
   await insertAll(
     models.map((model) => ({ group: groups[0] ?? "", model, channelId: 1, enabled: true })),

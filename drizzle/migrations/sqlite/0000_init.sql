@@ -38,11 +38,29 @@ CREATE TABLE `backup_codes` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `backup_codes_hash` ON `backup_codes` (`hash`);--> statement-breakpoint
 CREATE INDEX `backup_codes_user` ON `backup_codes` (`user_id`);--> statement-breakpoint
+CREATE TABLE `channel_keys` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`channel_id` integer NOT NULL,
+	`pos` integer NOT NULL,
+	`key_sealed` text DEFAULT '' NOT NULL,
+	`key_hash` text NOT NULL,
+	`label` text DEFAULT '' NOT NULL,
+	`status` integer DEFAULT 1 NOT NULL,
+	`reason` text DEFAULT '' NOT NULL,
+	`status_time` integer DEFAULT 0 NOT NULL,
+	`max_concurrency` integer DEFAULT 0 NOT NULL,
+	`rpm_limit` integer DEFAULT 0 NOT NULL,
+	`tpm_limit` integer DEFAULT 0 NOT NULL,
+	`used_quota` integer DEFAULT 0 NOT NULL,
+	`last_used` integer DEFAULT 0 NOT NULL,
+	`probes` integer DEFAULT 0 NOT NULL,
+	`next_probe` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `channel_keys_hash` ON `channel_keys` (`channel_id`,`key_hash`);--> statement-breakpoint
 CREATE TABLE `channels` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`type` integer DEFAULT 1 NOT NULL,
-	`key_sealed` text DEFAULT '' NOT NULL,
-	`key_hash` text DEFAULT '' NOT NULL,
 	`openai_organization` text,
 	`test_model` text,
 	`status` integer DEFAULT 1 NOT NULL,
@@ -66,7 +84,12 @@ CREATE TABLE `channels` (
 	`tag` text,
 	`setting` text DEFAULT '' NOT NULL,
 	`param_override` text DEFAULT '' NOT NULL,
-	`max_input_tokens` integer DEFAULT 0 NOT NULL
+	`max_input_tokens` integer DEFAULT 0 NOT NULL,
+	`multi_key_mode` text DEFAULT 'polling' NOT NULL,
+	`max_concurrency` integer DEFAULT 0 NOT NULL,
+	`rpm_limit` integer DEFAULT 0 NOT NULL,
+	`tpm_limit` integer DEFAULT 0 NOT NULL,
+	`gone_keys_quota` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
 CREATE INDEX `channels_tag` ON `channels` (`tag`);--> statement-breakpoint
@@ -119,6 +142,7 @@ CREATE TABLE `midjourneys` (
 	`user_id` integer NOT NULL,
 	`token_id` integer DEFAULT 0 NOT NULL,
 	`channel_id` integer DEFAULT 0 NOT NULL,
+	`key_id` integer DEFAULT 0 NOT NULL,
 	`action` text DEFAULT '' NOT NULL,
 	`mj_id` text DEFAULT '' NOT NULL,
 	`group` text DEFAULT '' NOT NULL,
@@ -178,6 +202,19 @@ CREATE TABLE `inbox_items` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `inbox_items_cause` ON `inbox_items` (`kind`,`subject`);--> statement-breakpoint
 CREATE INDEX `inbox_items_closed` ON `inbox_items` (`closed_at`);--> statement-breakpoint
+CREATE TABLE `limit_uses` (
+	`node_id` text NOT NULL,
+	`kind` text NOT NULL,
+	`owner_id` integer NOT NULL,
+	`held` integer NOT NULL,
+	`calls` integer NOT NULL,
+	`requests` integer NOT NULL,
+	`tokens` integer NOT NULL,
+	`expires_at` integer NOT NULL,
+	PRIMARY KEY(`kind`, `owner_id`, `node_id`)
+);
+--> statement-breakpoint
+CREATE INDEX `limit_uses_node` ON `limit_uses` (`node_id`);--> statement-breakpoint
 CREATE TABLE `logs` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`created_at` integer NOT NULL,
@@ -477,6 +514,7 @@ CREATE TABLE `tasks` (
 	`user_id` integer NOT NULL,
 	`token_id` integer DEFAULT 0 NOT NULL,
 	`channel_id` integer DEFAULT 0 NOT NULL,
+	`key_id` integer DEFAULT 0 NOT NULL,
 	`group` text DEFAULT '' NOT NULL,
 	`model_name` text DEFAULT '' NOT NULL,
 	`request_id` text DEFAULT '' NOT NULL,
@@ -522,6 +560,11 @@ CREATE TABLE `tokens` (
 	`allow_ips` text DEFAULT '' NOT NULL,
 	`group` text DEFAULT '' NOT NULL,
 	`auto_groups` text DEFAULT '' NOT NULL,
+	`budget_quota` integer DEFAULT 0 NOT NULL,
+	`budget_period` text DEFAULT 'month' NOT NULL,
+	`rpm_limit` integer DEFAULT 0 NOT NULL,
+	`tpm_limit` integer DEFAULT 0 NOT NULL,
+	`max_concurrency` integer DEFAULT 0 NOT NULL,
 	`max_quota` integer DEFAULT 0 NOT NULL,
 	`deleted_at` integer
 );
@@ -641,6 +684,7 @@ CREATE TABLE `users` (
 	`plan_group` text DEFAULT '' NOT NULL,
 	`setting` text DEFAULT '' NOT NULL,
 	`second_factor` integer DEFAULT false NOT NULL,
+	`limits` text DEFAULT '' NOT NULL,
 	`session_version` integer DEFAULT 1 NOT NULL,
 	`remark` text DEFAULT '' NOT NULL,
 	`flagged` integer DEFAULT false NOT NULL,

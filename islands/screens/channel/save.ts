@@ -25,14 +25,12 @@ function atField(error: unknown): unknown {
   return new ApiFailure(error.code, error.status, error.message, field, undefined, error.requestId);
 }
 
-/** A new channel takes one key; the others join it in a second call, since several would make channels of their own. */
-async function createChannel(values: ChannelValues, hasSeveral: boolean): Promise<readonly number[]> {
+/** Several keys make channels of their own, unless the form says that they are one's. */
+function createChannel(values: ChannelValues, hasSeveral: boolean): Promise<readonly number[]> {
   const body = { key: "", ...bodyOf(values) };
-  if (!hasSeveral || !values.keysTogether) return call(api.channel.post(body));
-  const [first = ""] = body.key.split("\n").filter((line) => line.trim() !== "");
-  const ids = await call(api.channel.post({ ...body, key: first }));
-  for (const id of ids) await call(api.channel.put({ id, key: body.key }));
-  return ids;
+  return call(
+    api.channel.post(hasSeveral && values.keysTogether ? { ...body, mode: "multi_to_single" } : body),
+  );
 }
 
 export interface ChannelSave {

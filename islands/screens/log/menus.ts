@@ -1,13 +1,10 @@
 // The menu of a log row: it narrows the list to what the row has, and copies its request id. And the clearing of old rows.
 import { Copy, Eraser, FileClock, Filter } from "lucide-react";
 import type { Translate } from "../../lib/i18n.ts";
-import { toast, toastFailure } from "../../lib/toasts.ts";
+import { toastFailure } from "../../lib/toasts.ts";
 import type { LogRow } from "../../lib/wire.ts";
 import { copyText } from "../../ui/copy-button.tsx";
 import type { MenuGroups, MenuItem } from "../../ui/menu.tsx";
-
-/** What administrators change, what accounts do, sign-ins. */
-const AUDIT_TYPES = "3,4,7";
 
 export interface RowMenuContext {
   t: Translate;
@@ -60,11 +57,6 @@ export function trailItem(t: Translate, query: () => Record<string, string>): Me
     id: "trail",
     label: t("log.trail.export"),
     icon: FileClock,
-    onSelect: () => {
-      const asked = new URLSearchParams({ ...query(), type: AUDIT_TYPES });
-      import("../../lib/download.ts")
-        .then(({ downloadFile }) => downloadFile(`/api/log/export?${asked.toString()}`, "log.csv"))
-        .then(() => toast({ key: "export", text: t("log.trail.exported") }), toastFailure);
-    },
+    onSelect: () => void import("./export.ts").then(({ exportTrail }) => exportTrail(query()), toastFailure),
   };
 }

@@ -50,7 +50,7 @@ export function logParameters(query: Query, isAdmin: boolean): LogParameters {
   };
 }
 
-export async function fetchLogs(
+async function fetchLogs(
   isAdmin: boolean,
   parameters: LogParameters,
   { page, pageSize, signal }: PageRequest,

@@ -167,7 +167,7 @@ function FileField({
         id={id}
         type="file"
         accept=".csv,.tsv,text/csv,text/tab-separated-values"
-        className="file-input mt-1 w-full"
+        className="input mt-1 h-auto cursor-pointer py-1.5 file:mr-3 file:cursor-pointer file:rounded-field file:border file:border-solid file:border-base-300 file:bg-base-200 file:px-3 file:py-1 file:font-semibold file:text-base-content"
         data-autofocus=""
         aria-busy={isBusy}
         aria-describedby={`${id}-below`}

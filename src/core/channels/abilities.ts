@@ -53,7 +53,13 @@ export function* rebuildAbilities(db: Database, tx: Orm, channels: readonly Chan
 
 /** Removes rows of channels that are gone; answers how many. */
 export function* dropOrphans(db: Database, tx: Orm): Steps<number> {
-  const { abilities, channels } = db.t;
+  const { abilities, channels, channelKeys } = db.t;
+  yield* q(
+    tx
+      .delete(channelKeys)
+      .where(notInArray(channelKeys.channelId, tx.select({ id: channels.id }).from(channels)))
+      .returning({ id: channelKeys.id }),
+  );
   const gone = yield* q(
     tx
       .delete(abilities)

@@ -14,6 +14,7 @@ import {
   groupsText,
   keysOf,
   MAX_KEYS_AT_ONCE,
+  MAX_KEYS_OF_CHANNEL,
   modelMappingText,
   modelsText,
   tagText,
@@ -24,7 +25,17 @@ import { channelJson } from "./list.ts";
 import type { ChannelJson } from "./list.ts";
 import type { ChannelRow } from "./rows.ts";
 import type { Deps } from "../deps.ts";
-import { sha256Hex } from "../kit/seal.ts";
+import { noKeyReason } from "./no-key-reason.ts";
+import { readChannelInfo } from "./channel-info.ts";
+import {
+  followKeys,
+  insertKeys,
+  isAnyOn,
+  keyRowsOf,
+  lockChannel,
+  reviveKeys,
+  writeKeys,
+} from "./key-rows.ts";
 
 const IDS_PER_QUERY = 500;
 const MAX_NAME_CHARS = 512;
@@ -38,22 +49,36 @@ function chunks<T>(list: readonly T[]): T[][] {
 
 // --- one channel ---------------------------------------------------------------------------------------------------
 
-function sealedKey(deps: Deps, key: string): Pick<ChannelRow, "keySealed" | "keyHash"> {
-  return { keySealed: deps.seal.seal("channel", key), keyHash: sha256Hex(key) };
+/** How many states of `channel_info` are for places where no key is. */
+export function droppedStates({ routing }: Pick<Deps, "routing">, input: ChannelInput, id = 0): number {
+  if (input.channel_info === undefined || !input.key) return 0;
+  const type = input.type || (routing.channel(id)?.type ?? 1);
+  return readChannelInfo(input.channel_info, keysOf(type, input.key)).dropped;
 }
 
-/** One channel for each key of the input; all of them or none. Answers their ids. */
+/**
+ * Several keys make as many channels, unless `mode` says that they are one channel's; all of them or none. Answers their ids.
+ */
 export async function createChannels(deps: Deps, input: ChannelInput): Promise<number[]> {
   checkNewChannel(input);
-  const changes = channelChanges(input, undefined);
-  const keys = keysOf(input.type ?? 1, input.key ?? "");
-  if (keys.length > MAX_KEYS_AT_ONCE) throw refuse("channel_keys_many", { max: MAX_KEYS_AT_ONCE });
-  const createdTime = Math.floor(deps.clock.nowMs() / 1000);
-  const values = keys.map((key) => ({ ...changes, ...sealedKey(deps, key), createdTime }));
-  const { channels } = deps.db.t;
-  const ids = await deps.db.atomic(function* (tx) {
+  const texts = keysOf(input.type ?? 1, input.key ?? "");
+  const info = readChannelInfo(input.channel_info, texts);
+  const changes = channelChanges({ multi_key_mode: info.mode, ...input }, undefined);
+  const isOne = input.mode === "multi_to_single" || (!input.mode && info.isMultiKey);
+  const max = isOne ? MAX_KEYS_OF_CHANNEL : input.mode === "single" ? 1 : MAX_KEYS_AT_ONCE;
+  if (texts.length > max) throw refuse("channel_keys_many", { max });
+  const nowS = Math.floor(deps.clock.nowMs() / 1000);
+  const parts = isOne ? [info.keys] : info.keys.map((key) => [key]);
+  const { db } = deps;
+  const { channels } = db.t;
+  const ids = await db.atomic(function* (tx) {
+    const values = parts.map(() => ({ ...changes, createdTime: nowS }));
     const rows = yield* q(tx.insert(channels).values(values).returning());
-    yield* rebuildAbilities(deps.db, tx, rows);
+    yield* rebuildAbilities(db, tx, rows);
+    for (const [at, row] of rows.entries()) {
+      yield* insertKeys(db, tx, deps.seal, { channelId: row.id, keys: parts[at] ?? [] });
+      yield* followKeys(db, tx, row, { wereOff: false, reason: noKeyReason(deps), nowS });
+    }
     return rows.map((row) => row.id);
   });
   await deps.routing.refresh(ids);
@@ -61,8 +86,8 @@ export async function createChannels(deps: Deps, input: ChannelInput): Promise<n
 }
 
 /**
- * Writes the fields that are given (`givenForUpdate`); an empty key keeps the key, which only root may send to another address. A status
- * change by hand clears the recorded reason.
+ * Writes the fields that are given (`givenForUpdate`); an empty key keeps the keys, which only root may send to another address.
+ * A status change by hand clears the recorded reason; switched on, keys that went off by themselves are on again.
  */
 export async function updateChannel(
   deps: Deps,
@@ -70,29 +95,44 @@ export async function updateChannel(
   input: ChannelInput,
   isRoot = false,
 ): Promise<ChannelJson> {
-  const { channels } = deps.db.t;
+  const { db } = deps;
+  const { channels } = db.t;
   const given = givenForUpdate(input);
-  const saved = await deps.db.atomic(function* (tx) {
-    const [before] = yield* q(tx.select().from(channels).where(eq(channels.id, id)));
+  const nowS = Math.floor(deps.clock.nowMs() / 1000);
+  const saved = await db.atomic(function* (tx) {
+    const before = yield* lockChannel(db, tx, id);
     if (!before) throw refuse("record_missing");
+    const keysBefore = yield* keyRowsOf(db, tx, id);
     const changes: Partial<ChannelRow> = channelChanges(given, before);
-    const keys = keysOf(changes.type ?? before.type, input.key ?? "");
-    if (keys.length > 0) Object.assign(changes, sealedKey(deps, keys.join("\n")));
-    else if (!isRoot) checkDestination(deps.seal, before, changes);
-    if (changes.status === ChannelStatus.enabled) changes.otherInfo = "";
-    if (Object.keys(changes).length === 0) return before;
-    const [row] = yield* q(tx.update(channels).set(changes).where(eq(channels.id, id)).returning());
-    if (!row) throw refuse("record_missing");
-    yield* rebuildAbilities(deps.db, tx, [row]);
-    return row;
+    const texts = keysOf(changes.type ?? before.type, input.key ?? "");
+    const how = input.key_mode === "append" ? "append" : "replace";
+    const isKept = texts.length === 0 || how === "append";
+    if (isKept && !isRoot) checkDestination(deps.seal, before, keysBefore, changes);
+    const isSwitchedOn = changes.status === ChannelStatus.enabled;
+    if (isSwitchedOn) changes.otherInfo = "";
+    if (isSwitchedOn && before.status !== ChannelStatus.enabled) yield* reviveKeys(db, tx, [id], nowS);
+    if (texts.length > 0) {
+      const { keys } = readChannelInfo(input.channel_info, texts);
+      yield* writeKeys(db, tx, deps.seal, { channelId: id, keys, how });
+    }
+    if (isSwitchedOn && !isAnyOn(yield* keyRowsOf(db, tx, id))) throw refuse("channel_keys_all_off");
+    let row = before;
+    if (Object.keys(changes).length > 0) {
+      const [changed] = yield* q(tx.update(channels).set(changes).where(eq(channels.id, id)).returning());
+      if (!changed) throw refuse("record_missing");
+      row = changed;
+      yield* rebuildAbilities(db, tx, [row]);
+    }
+    const wereOff = !isAnyOn(keysBefore);
+    return yield* followKeys(db, tx, row, { wereOff, reason: noKeyReason(deps), nowS });
   });
   await deps.routing.refresh([id]);
   return channelJson(deps, saved);
 }
 
-/** A disabled copy with the same key, used nothing yet; answers its id. */
+/** A disabled copy with the same keys, used nothing yet; answers its id. */
 export async function copyChannel(deps: Deps, id: number): Promise<{ id: number }> {
-  const { channels } = deps.db.t;
+  const { channels, channelKeys } = deps.db.t;
   const copied = await deps.db.atomic(function* (tx) {
     const [source] = yield* q(tx.select().from(channels).where(eq(channels.id, id)));
     if (!source) throw refuse("record_missing");
@@ -103,6 +143,7 @@ export async function copyChannel(deps: Deps, id: number): Promise<{ id: number 
       status: ChannelStatus.disabled,
       otherInfo: "",
       usedQuota: 0,
+      goneKeysQuota: 0,
       balance: 0,
       balanceUpdatedTime: 0,
       testTime: 0,
@@ -112,6 +153,14 @@ export async function copyChannel(deps: Deps, id: number): Promise<{ id: number 
     const [row] = yield* q(tx.insert(channels).values(values).returning());
     if (!row) throw refuse("record_missing");
     yield* rebuildAbilities(deps.db, tx, [row]);
+    const keys = (yield* keyRowsOf(deps.db, tx, id)).map(({ id: _key, ...key }) => ({
+      ...key,
+      channelId: row.id,
+      usedQuota: 0,
+      lastUsed: 0,
+    }));
+    for (const part of chunks(keys))
+      yield* q(tx.insert(channelKeys).values(part).returning({ id: channelKeys.id }));
     return row.id;
   });
   await deps.routing.refresh([copied]);
@@ -156,12 +205,23 @@ async function changeMany(
   where: (tx: Orm) => readonly (SQL | undefined)[],
 ): Promise<number[]> {
   const { channels } = deps.db.t;
+  const nowS = Math.floor(deps.clock.nowMs() / 1000);
   const ids = await deps.db.atomic(function* (tx): Steps<number[]> {
     const changed: number[] = [];
     for (const condition of where(tx)) {
       const rows = yield* q(tx.update(channels).set(changes).where(condition).returning());
       yield* rebuildAbilities(deps.db, tx, rows);
       for (const row of rows) changed.push(row.id);
+      if (changes.status !== ChannelStatus.enabled) continue;
+      yield* reviveKeys(
+        deps.db,
+        tx,
+        rows.map(({ id }) => id),
+        nowS,
+      );
+      // Whose keys are all off by hand stays off.
+      for (const row of rows)
+        yield* followKeys(deps.db, tx, row, { wereOff: false, reason: noKeyReason(deps), nowS });
     }
     return changed;
   });

@@ -5,7 +5,7 @@ import { providerForm, splitsKeysByLine } from "../../shared/provider-forms.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import { charactersIn, MAX_CHANNEL_NAME, MAX_MODEL_NAME, MAX_TAG } from "../../shared/name-limits.ts";
-import { followMapping, RESPONSES_SETTINGS } from "./rows.ts";
+import { followMapping, keyModeOf, RESPONSES_SETTINGS } from "./rows.ts";
 import type { ChannelRow } from "./rows.ts";
 
 /** Absent and null both mean "leave as it is": older clients send null for what they do not know. */
@@ -32,9 +32,21 @@ export interface ChannelInput {
   auto_ban?: Given<number>;
   tag?: Given<string>;
   max_input_tokens?: Given<number>;
+  multi_key_mode?: Given<string>;
+  max_concurrency?: Given<number>;
+  rpm_limit?: Given<number>;
+  tpm_limit?: Given<number>;
+  /** Of a new channel: what becomes of several keys. */
+  mode?: Given<string>;
+  /** Of a change: whether the keys that are sent join those before or take their place. */
+  key_mode?: Given<string>;
+  /** States of the keys that are sent (`channel-info.ts`). */
+  channel_info?: unknown;
 }
 
+/** Channels that one call makes of as many keys. */
 export const MAX_KEYS_AT_ONCE = 200;
+export const MAX_KEYS_OF_CHANNEL = 1000;
 const MAX_MODELS = 2000;
 const MAX_GROUPS = 100;
 const MAX_STATUS_MAPPING_CHARACTERS = 1024;
@@ -191,22 +203,32 @@ function otherText(type: number, text: string): string {
   return providerForm(type)?.fields?.find((field) => field.name === "other")?.defaultValue ?? "";
 }
 
-/** The keys of a text: one per line, or the whole text where a key may itself have lines (service account JSON). */
-export function keysOf(type: number, text: string): string[] {
-  if (splitsKeysByLine(type)) {
-    const lines = text.split("\n").map((line) => line.trim());
-    return [...new Set(lines.filter((line) => line !== ""))];
-  }
-  const key = text.trim();
-  if (key === "") return [];
-  // One line per key is how rows are read: a service account is kept as compact JSON.
-  const account = parseObject(key);
-  return [account ? JSON.stringify(account) : key.replace(/\s*\n\s*/g, "")];
+function compactKey(key: unknown): string {
+  return typeof key === "string" ? key.trim() : JSON.stringify(key);
 }
 
-export type ChannelChanges = Partial<
-  Omit<ChannelRow, "id" | "usedQuota" | "keySealed" | "keyHash" | "createdTime">
->;
+/**
+ * The keys of a text: one per line; where a key may itself have lines (service account JSON) the whole text, or each element of
+ * a JSON array.
+ */
+export function keysOf(type: number, text: string): string[] {
+  const isPerLine = splitsKeysByLine(type);
+  const keys = isPerLine ? text.split("\n").map((line) => line.trim()) : accountsOf(text.trim());
+  return [...new Set(keys.filter((key) => key !== ""))];
+}
+
+function accountsOf(text: string): string[] {
+  let list: unknown;
+  try {
+    list = JSON.parse(text);
+  } catch {
+    return [text.replace(/\s*\n\s*/g, "")];
+  }
+  if (Array.isArray(list)) return list.map(compactKey);
+  return [isRecord(list) ? JSON.stringify(list) : text.replace(/\s*\n\s*/g, "")];
+}
+
+export type ChannelChanges = Partial<Omit<ChannelRow, "id" | "usedQuota" | "goneKeysQuota" | "createdTime">>;
 
 /** Columns for the fields that are given. `before` is the row that is changed; undefined for a new one. */
 export function channelChanges(input: ChannelInput, before: ChannelRow | undefined): ChannelChanges {
@@ -241,6 +263,10 @@ export function channelChanges(input: ChannelInput, before: ChannelRow | undefin
   set("autoBan", input.auto_ban, same<number>);
   set("tag", input.tag, tagText);
   set("maxInputTokens", input.max_input_tokens, same<number>);
+  set("multiKeyMode", input.multi_key_mode, keyModeOf);
+  set("maxConcurrency", input.max_concurrency, same<number>);
+  set("rpmLimit", input.rpm_limit, same<number>);
+  set("tpmLimit", input.tpm_limit, same<number>);
   // Zero is how older clients say that they do not speak of the status.
   if (input.status) changes.status = input.status;
   // Only what is written is judged: a row of another gateway must still be disabled or renamed.

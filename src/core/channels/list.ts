@@ -3,9 +3,13 @@
 import { and, asc, desc, eq, gt, inArray, isNotNull, ne, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { contains, countRows } from "../../db/database.ts";
-import { ChannelStatus } from "../../shared/enums.ts";
+import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
+import type { KeyMode } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
-import type { KeyRest } from "./keyring.ts";
+import { channelInfoJson } from "./channel-info.ts";
+import type { ChannelInfo } from "./channel-info.ts";
+import type { KeyRest, KeyState } from "./keyring.ts";
+import { keyModeOf } from "./rows.ts";
 import type { Channel, ChannelRow } from "./rows.ts";
 import type { Deps } from "../deps.ts";
 import { wallTimeOf } from "../kit/clock.ts";
@@ -40,9 +44,16 @@ export interface ChannelJson {
   setting: string;
   param_override: string;
   max_input_tokens: number;
-  /** † How many keys take turns, and how many of them rest on this node. */
+  multi_key_mode: KeyMode;
+  /** † Caps over all keys; 0 = none. */
+  max_concurrency: number;
+  rpm_limit: number;
+  tpm_limit: number;
+  /** † How many keys there are, how many are on, and how many of those rest on this node. */
   key_count: number;
+  keys_on: number;
   keys_resting: number;
+  channel_info: ChannelInfo;
 }
 
 export type ChannelJsonDeps = Pick<Deps, "routing" | "keyring" | "clock">;
@@ -51,7 +62,10 @@ export function channelJson(deps: ChannelJsonDeps, row: ChannelRow): ChannelJson
   const parsed = deps.routing.channel(row.id);
   const keyCount = parsed?.keys.filter((key) => key !== "").length ?? 0;
   const nowMs = deps.clock.monotonicMs();
+  const on = parsed && keyCount > 0 ? parsed.keyRows.filter(({ status }) => status === KeyStatus.on) : [];
   const resting = parsed && keyCount > 1 ? deps.keyring.states(parsed) : [];
+  const isResting = ({ index, restsUntilMs }: KeyState): boolean =>
+    restsUntilMs > nowMs && parsed?.keyRows[index]?.status === KeyStatus.on;
   return {
     id: row.id,
     type: row.type,
@@ -80,8 +94,14 @@ export function channelJson(deps: ChannelJsonDeps, row: ChannelRow): ChannelJson
     setting: row.setting,
     param_override: row.paramOverride,
     max_input_tokens: row.maxInputTokens,
+    multi_key_mode: keyModeOf(row.multiKeyMode),
+    max_concurrency: row.maxConcurrency,
+    rpm_limit: row.rpmLimit,
+    tpm_limit: row.tpmLimit,
     key_count: keyCount,
-    keys_resting: resting.filter(({ restsUntilMs }) => restsUntilMs > nowMs).length,
+    keys_on: on.length,
+    keys_resting: resting.filter(isResting).length,
+    channel_info: channelInfoJson(parsed?.keyRows ?? [], keyModeOf(row.multiKeyMode)),
   };
 }
 
@@ -141,7 +161,7 @@ function inGroup(deps: Deps, group: string): SQL {
 }
 
 function filterOf(deps: Deps, query: ChannelFilter): SQL | undefined {
-  const { channels } = deps.db.t;
+  const { channels, channelKeys } = deps.db.t;
   const filters: (SQL | undefined)[] = [];
   const keyword = query.keyword?.trim() ?? "";
   if (keyword !== "") {
@@ -150,7 +170,13 @@ function filterOf(deps: Deps, query: ChannelFilter): SQL | undefined {
         /^\d{1,15}$/.test(keyword) ? eq(channels.id, Number(keyword)) : undefined,
         contains(channels.name, keyword),
         contains(channels.baseUrl, keyword),
-        eq(channels.keyHash, sha256Hex(keyword)),
+        inArray(
+          channels.id,
+          deps.db.orm
+            .select({ id: channelKeys.channelId })
+            .from(channelKeys)
+            .where(eq(channelKeys.keyHash, sha256Hex(keyword))),
+        ),
       ),
     );
   }
@@ -226,11 +252,27 @@ interface RestJson {
   detail: string;
 }
 
-/** † One of several keys of a channel as administrators see it. */
-interface KeyStateJson extends RestJson {
+/** † A key of a channel as administrators see it: what stands in its row, and what this node knows of it. */
+export interface KeyStateJson extends RestJson {
   index: number;
+  key_id: number;
   /** Its last characters. */
   tail: string;
+  label: string;
+  /** 1 on, 2 off by hand, 3 off by itself; why and since when it is off (Unix seconds). */
+  status: number;
+  disabled_reason: string;
+  disabled_time: number;
+  max_concurrency: number;
+  rpm_limit: number;
+  tpm_limit: number;
+  used_quota: number;
+  /** Unix seconds; 0 = never. */
+  last_used: number;
+  /** On this node, since its start: requests, those that the provider asked patience for, and those that run. */
+  requests: number;
+  limited_requests: number;
+  in_flight: number;
   /** Models that it rests for while it serves others, by their names at the upstream. */
   models: (RestJson & { model: string })[];
 }
@@ -240,21 +282,48 @@ function tailOf(key: string): string {
   return key.length >= 16 ? key.slice(-4) : "";
 }
 
-/** Which keys of a channel rest on this node, until when, and why. */
-export function keyStates(deps: Pick<Deps, "keyring" | "clock">, channel: Channel): KeyStateJson[] {
-  const nowMs = deps.clock.monotonicMs();
+/** Every key of a channel, without its text. */
+export async function keyStates(
+  { db, keyring, clock, caps }: Pick<Deps, "db" | "keyring" | "clock" | "caps">,
+  channel: Channel,
+): Promise<KeyStateJson[]> {
+  const nowMs = clock.monotonicMs();
+  const { channelKeys: t } = db.t;
+  const used = await db.orm
+    .select({ id: t.id, usedQuota: t.usedQuota, lastUsed: t.lastUsed })
+    .from(t)
+    .where(eq(t.channelId, channel.id));
+  const byId = new Map(used.map((row) => [row.id, row]));
   const restJson = ({ restsUntilMs, reason, detail }: KeyRest): RestJson =>
     restsUntilMs <= nowMs
       ? { rests_until: 0, reason: "", detail: "" }
-      : { rests_until: Math.ceil(wallTimeOf(deps.clock, restsUntilMs) / 1000), reason, detail };
-  return deps.keyring.states(channel).map((state) => ({
-    index: state.index,
-    tail: tailOf(channel.keys[state.index] ?? ""),
-    ...restJson(state),
-    models: [...state.models].flatMap(([model, rest]) =>
-      rest.restsUntilMs > nowMs && model !== "" ? [{ model, ...restJson(rest) }] : [],
-    ),
-  }));
+      : { rests_until: Math.ceil(wallTimeOf(clock, restsUntilMs) / 1000), reason, detail };
+  return keyring.states(channel).flatMap((state) => {
+    const key = channel.keyRows[state.index];
+    if (!key) return [];
+    const use = caps.useOf(key.id);
+    return {
+      index: state.index,
+      key_id: key.id,
+      tail: tailOf(channel.keys[state.index] ?? ""),
+      label: key.label,
+      status: key.status,
+      disabled_reason: key.reason,
+      disabled_time: key.status === KeyStatus.on ? 0 : key.statusTime,
+      max_concurrency: key.maxConcurrency,
+      rpm_limit: key.rpmLimit,
+      tpm_limit: key.tpmLimit,
+      used_quota: byId.get(key.id)?.usedQuota ?? 0,
+      last_used: byId.get(key.id)?.lastUsed ?? 0,
+      requests: use.requests,
+      limited_requests: use.limited,
+      in_flight: use.inFlight,
+      ...restJson(state),
+      models: [...state.models].flatMap(([model, rest]) =>
+        rest.restsUntilMs > nowMs && model !== "" ? [{ model, ...restJson(rest) }] : [],
+      ),
+    };
+  });
 }
 
 /** † What stands above the list: how many channels of each kind there are, and the tags in use. */

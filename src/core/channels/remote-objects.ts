@@ -3,7 +3,6 @@
 import { and, eq, lte } from "drizzle-orm";
 import type { Deps, RemoteObject } from "../deps.ts";
 import { readOrRefuse } from "../kit/database-failure.ts";
-import { sha256Hex } from "../kit/seal.ts";
 import type { Channel } from "./rows.ts";
 
 /** OpenAI keeps a stored response for 30 days (its API reference, "Responses", `store`). */
@@ -11,13 +10,9 @@ export const KEPT_SECONDS = 30 * 24 * 3600;
 /** The longest wait for a PostgreSQL that is away; the same as for an account. */
 const DATABASE_WAIT_MS = 10_000;
 
-const hashes = new WeakMap<readonly string[], readonly string[]>();
-
 /** SHA-256 (hex) of each key of the channel, in their order. */
-export function keyHashes({ keys }: Pick<Channel, "keys">): readonly string[] {
-  let known = hashes.get(keys);
-  if (!known) hashes.set(keys, (known = keys.map(sha256Hex)));
-  return known;
+export function keyHashes({ keyRows }: Pick<Channel, "keyRows">): readonly string[] {
+  return keyRows.map(({ hash }) => hash);
 }
 
 /** The row, whether or not its time is over; undefined for unknown and foreign ids. Throws 503 while PostgreSQL is away. */

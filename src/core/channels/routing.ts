@@ -35,6 +35,8 @@ export interface Routing {
   /** Models that an enabled channel serves for any group, sorted. */
   enabledModels(): string[];
   groups(): string[];
+  /** Some channel has a cap, or a key that is off: which key may be asked is no matter of turns alone. */
+  hasLimits(): boolean;
   /** Call after each committed write of these rows (also deletions): re-reads them and tells other nodes. */
   refresh(ids: readonly number[]): Promise<void>;
   /** Re-reads every row. */
@@ -62,6 +64,8 @@ interface ChannelIndex {
   readonly tiers: Map<string, Map<string, readonly Tier[]>>;
   /** group -> models of channels that are not enabled: made on first use, dropped with every change. */
   off: Map<string, Set<string>> | undefined;
+  /** Made on first use, dropped with every change. */
+  hasLimits: boolean | undefined;
 }
 
 function forEachPlace(channel: Channel, visit: (group: string, model: string) => void): void {
@@ -104,6 +108,7 @@ function putChannel(index: ChannelIndex, id: number, channel: Channel | undefine
   if (old) removeChannel(index, old);
   if (channel) addChannel(index, channel);
   index.off = undefined;
+  index.hasLimits = undefined;
   return true;
 }
 
@@ -149,7 +154,13 @@ function buildTiers(channels: ReadonlySet<Channel>): readonly Tier[] {
 }
 
 export async function createRouting({ db, seal, logger }: RoutingSources): Promise<Routing> {
-  const index: ChannelIndex = { byId: new Map(), served: new Map(), tiers: new Map(), off: undefined };
+  const index: ChannelIndex = {
+    byId: new Map(),
+    served: new Map(),
+    tiers: new Map(),
+    off: undefined,
+    hasLimits: undefined,
+  };
   const { byId, served } = index;
   const listeners: ((ids: readonly number[]) => void)[] = [];
 
@@ -158,15 +169,17 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
   }
 
   async function readRows(ids: readonly number[]): Promise<void> {
-    const { channels } = db.t;
+    const { channels, channelKeys } = db.t;
     const changed: number[] = [];
     for (let from = 0; from < ids.length; from += MAX_IDS_PER_QUERY) {
       const part = ids.slice(from, from + MAX_IDS_PER_QUERY);
       const rows = await db.orm.select().from(channels).where(inArray(channels.id, part));
+      const keyRows = await db.orm.select().from(channelKeys).where(inArray(channelKeys.channelId, part));
       const found = new Map(rows.map((row) => [row.id, row]));
+      const keysOf = Map.groupBy(keyRows, ({ channelId }) => channelId);
       for (const id of part) {
         const row = found.get(id);
-        if (putChannel(index, id, row && parseChannel(row, seal))) changed.push(id);
+        if (putChannel(index, id, row && parseChannel(row, keysOf.get(id) ?? [], seal))) changed.push(id);
       }
     }
     notify(changed);
@@ -174,11 +187,12 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
 
   async function readAll(): Promise<void> {
     const rows = await db.orm.select().from(db.t.channels);
+    const keysOf = Map.groupBy(await db.orm.select().from(db.t.channelKeys), ({ channelId }) => channelId);
     const gone = new Set(byId.keys());
     const changed: number[] = [];
     for (const row of rows) {
       gone.delete(row.id);
-      if (putChannel(index, row.id, parseChannel(row, seal))) changed.push(row.id);
+      if (putChannel(index, row.id, parseChannel(row, keysOf.get(row.id) ?? [], seal))) changed.push(row.id);
     }
     for (const id of gone) if (putChannel(index, id, undefined)) changed.push(id);
     notify(changed);
@@ -210,6 +224,8 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
     modelsOf: (group) => [...(served.get(group)?.keys() ?? [])].sort(),
     enabledModels: () => [...new Set([...served.values()].flatMap((models) => [...models.keys()]))].sort(),
     groups: () => [...served.keys()].sort(),
+    hasLimits: () =>
+      (index.hasLimits ??= byId.values().some(({ isCapped, areAllOn }) => isCapped || !areAllOn)),
     async refresh(ids) {
       if (ids.length === 0) return;
       await inTurn(() => readRows(ids));

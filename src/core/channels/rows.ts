@@ -2,9 +2,37 @@
 // A column that cannot be read is remembered as broken and fails the call that needs it.
 import { jsonObject } from "../../shared/json-object.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
+import { KEY_MODES, KeyStatus } from "../../shared/enums.ts";
+import type { KeyMode } from "../../shared/enums.ts";
 import type { Sealer } from "../kit/seal.ts";
+import { originOf } from "./origin.ts";
 
 export type ChannelRow = Schema["channels"]["$inferSelect"];
+export type ChannelKeyRow = Schema["channelKeys"]["$inferSelect"];
+
+/** Upper bounds; 0 = none. */
+export interface Caps {
+  /** Calls at once. */
+  readonly maxConcurrency: number;
+  /** Requests, and tokens, a minute. */
+  readonly rpmLimit: number;
+  readonly tpmLimit: number;
+}
+
+/** A key of a channel but its text; its place in `keyRows` is its `pos`. */
+interface ChannelKey extends Caps {
+  /** 0: the channel has no key, and is asked without one. */
+  readonly id: number;
+  /** SHA-256 (hex). */
+  readonly hash: string;
+  /** The account behind it: equal keys for one origin are one, whichever channel has them. */
+  readonly account: string;
+  readonly label: string;
+  readonly status: number;
+  readonly reason: string;
+  /** Unix seconds of the last change of status; 0 = never. */
+  readonly statusTime: number;
+}
 
 /**
  * For Responses clients: find out whether the upstream has that API, take it to have it, or write their calls as chat
@@ -32,8 +60,17 @@ export interface Channel {
   readonly type: number;
   readonly name: string;
   readonly status: number;
-  /** One key per line of the stored text; never empty (a keyless provider has one empty key). */
+  /** By `pos`; never empty (a keyless provider has one empty key). */
   readonly keys: readonly string[];
+  /** What is known of each of `keys`, in the same order. */
+  readonly keyRows: readonly ChannelKey[];
+  /** None of the keys is off. */
+  readonly areAllOn: boolean;
+  readonly keyMode: KeyMode;
+  /** Over all keys. */
+  readonly caps: Caps;
+  /** It or one of its keys has a cap. */
+  readonly isCapped: boolean;
   readonly organization: string;
   readonly baseUrl: string;
   readonly other: string;
@@ -110,30 +147,68 @@ function statusMapping(text: string): ReadonlyMap<number, number> {
   return mapping;
 }
 
-/** A key that was sealed under another encryption key leaves the channel without one: calls fail, the start does not. */
-function openKeys(row: ChannelRow, seal: Sealer): string[] {
-  let text = "";
+/** A key that was sealed under another encryption key is an empty one: calls fail, the start does not. */
+function openKey(row: ChannelKeyRow, seal: Sealer): string {
   try {
-    text = seal.open("channel", row.keySealed);
+    return seal.open("channel", row.keySealed);
   } catch {
-    return [""];
+    return "";
   }
-  // A service account is one key, however many lines its JSON has.
-  if (text.trimStart().startsWith("{") && jsonObject(text)) return [text.trim()];
-  const lines = text
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
-  return lines.length > 0 ? lines : [""];
 }
 
-export function parseChannel(row: ChannelRow, seal: Sealer): Channel {
+const NO_CAPS: Caps = { maxConcurrency: 0, rpmLimit: 0, tpmLimit: 0 };
+const KEYLESS: ChannelKey = {
+  ...NO_CAPS,
+  id: 0,
+  hash: "",
+  account: "",
+  label: "",
+  status: KeyStatus.on,
+  reason: "",
+  statusTime: 0,
+};
+
+function hasCap({ maxConcurrency, rpmLimit, tpmLimit }: Caps): boolean {
+  return maxConcurrency > 0 || rpmLimit > 0 || tpmLimit > 0;
+}
+
+function capsOf({ maxConcurrency, rpmLimit, tpmLimit }: Caps): Caps {
+  return { maxConcurrency, rpmLimit, tpmLimit };
+}
+
+function keyOf(row: ChannelKeyRow, origin: string): ChannelKey {
+  return {
+    ...capsOf(row),
+    id: row.id,
+    hash: row.keyHash,
+    account: `${row.keyHash} ${origin}`,
+    label: row.label,
+    status: row.status,
+    reason: row.reason,
+    statusTime: row.statusTime,
+  };
+}
+
+export function keyModeOf(text: string): KeyMode {
+  return KEY_MODES.find((mode) => mode === text) ?? "polling";
+}
+
+/** `keyRows`: the channel's, in any order. */
+export function parseChannel(row: ChannelRow, keyRows: readonly ChannelKeyRow[], seal: Sealer): Channel {
+  const sorted = keyRows.toSorted((a, b) => a.pos - b.pos);
+  const origin = originOf(row);
+  const keys = sorted.length === 0 ? [KEYLESS] : sorted.map((key) => keyOf(key, origin));
   return {
     id: row.id,
     type: row.type,
     name: row.name,
     status: row.status,
-    keys: openKeys(row, seal),
+    keys: sorted.length === 0 ? [""] : sorted.map((key) => openKey(key, seal)),
+    keyRows: keys,
+    areAllOn: keys.every(({ status }) => status === KeyStatus.on),
+    keyMode: keyModeOf(row.multiKeyMode),
+    caps: capsOf(row),
+    isCapped: hasCap(row) || keys.some(hasCap),
     organization: row.openaiOrganization ?? "",
     baseUrl: row.baseUrl.trim().replace(/\/+$/, ""),
     other: row.other,
@@ -156,4 +231,11 @@ export function parseChannel(row: ChannelRow, seal: Sealer): Channel {
 /** Whether requests through the channel may name a service tier. */
 export function allowsTiers({ setting }: Pick<Channel, "setting">): boolean {
   return setting.allow_service_tier === true;
+}
+
+/** What a log row's admin_info says of the key that served it. */
+export function keyFields({ keyRows }: Pick<Channel, "keyRows">, index: number): Record<string, unknown> {
+  const id = keyRows[index]?.id ?? 0;
+  if (id === 0) return {};
+  return keyRows.length > 1 ? { is_multi_key: true, multi_key_index: index, key_id: id } : { key_id: id };
 }

@@ -2,7 +2,8 @@
 // Refuses to touch channels that an administrator switched off; only a real change is announced.
 import { and, eq } from "drizzle-orm";
 import { q } from "../../db/database.ts";
-import { ChannelStatus } from "../../shared/enums.ts";
+import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
+import { followKeys, isAnyOn, keyRowsOf, lockChannel, setKeyStates } from "./key-rows.ts";
 import type { Channel } from "./rows.ts";
 import type { Deps, InboxCause } from "../deps.ts";
 import { logNotice } from "../users/notify.ts";
@@ -10,10 +11,12 @@ import type { NotifyDeps } from "../users/notify.ts";
 import { channelDisabledNotice, channelEnabledNotice } from "../users/notice-texts.ts";
 import type { Sentence } from "../logs/sentences.ts";
 
+/** A key that went off is tried again after so long. */
+export const FIRST_PROBE_SECONDS = 300;
 /** Of what an upstream said, as far as the inbox repeats it. */
 const MOST_REASON = 500;
 
-export type StateDeps = NotifyDeps & Pick<Deps, "routing" | "options">;
+export type StateDeps = NotifyDeps & Pick<Deps, "routing" | "options" | "keyring">;
 
 /** Moves the channel from one status to another, abilities included; false when it was not in the first. */
 async function changeStatus(
@@ -63,10 +66,83 @@ export async function disableChannel(
   });
   const { enabled, autoDisabled } = ChannelStatus;
   if (!(await changeStatus(deps, channel, enabled, autoDisabled, otherInfo))) return false;
+  await tellDisabled(deps, channel, sentence);
+  return true;
+}
+
+async function tellDisabled(deps: StateDeps, channel: Channel, sentence: Sentence): Promise<void> {
+  const reason = sentence[deps.options.get("site.language")];
   deps.logger.warn("channel disabled", { channel: channel.id, name: channel.name, reason });
-  const type = `channel_update_${channel.id}_${autoDisabled}`;
+  const type = `channel_update_${channel.id}_${ChannelStatus.autoDisabled}`;
   deps.inbox.raise(disabledCause(channel, sentence));
   await logNotice(deps, channelDisabledNotice(channel, type, sentence));
+}
+
+async function tellEnabled(deps: StateDeps, channel: Channel): Promise<void> {
+  deps.logger.info("channel enabled", { channel: channel.id, name: channel.name });
+  await logNotice(
+    deps,
+    channelEnabledNotice(channel, `channel_update_${channel.id}_${ChannelStatus.enabled}`),
+  );
+}
+
+/** Texts of upstreams may repeat the key that they refuse. */
+function withoutKey(reason: string, keys: readonly string[]): string {
+  return keys.reduce((text, key) => (key.length < 4 ? text : text.replaceAll(key, "***")), reason);
+}
+
+/**
+ * Switches one key off by itself, and the channel with it where it was the last that was on; true when this call made the
+ * change. Of a channel without a key row it is the channel that goes off.
+ */
+export async function disableKey(
+  deps: StateDeps,
+  channel: Channel,
+  index: number,
+  why: string,
+): Promise<boolean> {
+  const key = channel.keyRows[index];
+  const reason = withoutKey(why, channel.keys).slice(0, MOST_REASON);
+  if (!key || key.id === 0) return disableChannel(deps, channel, reason);
+  const nowS = Math.floor(deps.clock.nowMs() / 1000);
+  const state = {
+    status: KeyStatus.autoOff,
+    reason,
+    statusTime: nowS,
+    nextProbe: nowS + FIRST_PROBE_SECONDS,
+  };
+  const outcome = await deps.db.atomic(function* (tx) {
+    const row = yield* lockChannel(deps.db, tx, channel.id);
+    if (!row || (yield* setKeyStates(deps.db, tx, [key.id], state, [KeyStatus.on])) === 0) return undefined;
+    const after = yield* followKeys(deps.db, tx, row, { wereOff: false, reason, nowS });
+    return { isChannelOff: after.status !== row.status };
+  });
+  if (!outcome) return false;
+  await deps.routing.refresh([channel.id]);
+  deps.logger.warn("key disabled", { channel: channel.id, name: channel.name, key: key.id, reason });
+  if (outcome.isChannelOff) await tellDisabled(deps, channel, { zh: reason, en: reason });
+  return true;
+}
+
+/** A key that went off by itself works again; with the first one its channel is back. True when this call made the change. */
+export async function reviveKey(deps: StateDeps, channel: Channel, index: number): Promise<boolean> {
+  const key = channel.keyRows[index];
+  if (!key || key.id === 0) return reviveChannel(deps, channel);
+  const nowS = Math.floor(deps.clock.nowMs() / 1000);
+  const state = { status: KeyStatus.on, reason: "", statusTime: nowS };
+  const outcome = await deps.db.atomic(function* (tx) {
+    const row = yield* lockChannel(deps.db, tx, channel.id);
+    if (!row) return undefined;
+    const wereOff = !isAnyOn(yield* keyRowsOf(deps.db, tx, channel.id));
+    if ((yield* setKeyStates(deps.db, tx, [key.id], state, [KeyStatus.autoOff])) === 0) return undefined;
+    const after = yield* followKeys(deps.db, tx, row, { wereOff, reason: "", nowS });
+    return { isChannelOn: after.status !== row.status };
+  });
+  if (!outcome) return false;
+  deps.keyring.wakeWhole(channel, index);
+  await deps.routing.refresh([channel.id]);
+  deps.logger.info("key enabled", { channel: channel.id, name: channel.name, key: key.id });
+  if (outcome.isChannelOn) await tellEnabled(deps, channel);
   return true;
 }
 
@@ -87,8 +163,7 @@ function disabledCause({ id, name }: Channel, { zh, en }: Sentence): InboxCause 
 export async function reviveChannel(deps: StateDeps, channel: Channel): Promise<boolean> {
   const { enabled, autoDisabled } = ChannelStatus;
   if (!(await changeStatus(deps, channel, autoDisabled, enabled, ""))) return false;
-  deps.logger.info("channel enabled", { channel: channel.id, name: channel.name });
-  await logNotice(deps, channelEnabledNotice(channel, `channel_update_${channel.id}_${enabled}`));
+  await tellEnabled(deps, channel);
   return true;
 }
 

@@ -4,8 +4,9 @@ import { asc, desc } from "drizzle-orm";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Clock } from "../deps.ts";
+import { probeOffKeys } from "./key-probes.ts";
 import type { Channel } from "./rows.ts";
-import { disableChannel, recordBalance, recordTest, reviveChannel } from "./state.ts";
+import { disableChannel, disableKey, recordBalance, recordTest, reviveChannel, reviveKey } from "./state.ts";
 import type { StateDeps } from "./state.ts";
 import { notifyRoot } from "../users/notify.ts";
 import { CHANNELS_TESTED_NOTICE } from "../users/notice-texts.ts";
@@ -17,12 +18,17 @@ export interface ProbeResult {
   failure?: Failure;
   /** The failure means that key or account no longer work. */
   isFatal: boolean;
+  /** Of the channel's keys the one that answered, and those that were refused for good; from 0. */
+  goodKey?: number;
+  badKeys?: readonly number[];
 }
 
 /** What the relay can ask of one channel; implemented by relay/probe.ts. */
 export interface ChannelProbe {
   /** Calls the model (the channel's test model, else its first) once; charges nobody, never throws. */
   test(channel: Channel, model?: string): Promise<ProbeResult>;
+  /** The same with one key of the channel, whatever its state. */
+  key(channel: Channel, index: number, model?: string): Promise<ProbeResult>;
   /** Why the channel cannot be tested, by its type and the model that a test would call; undefined: it can. */
   untestable(channel: Channel): Failure | undefined;
   /** Throws a Failure where the type has no balance or the provider does not answer. */
@@ -97,6 +103,10 @@ function createRun(clock: Clock) {
 
 export interface ChannelWatch {
   test(channel: Channel, model?: string): Promise<ProbeResult>;
+  /** Tests one key; a good one that went off by itself is on again, a bad one goes off as after a call. */
+  testKey(channel: Channel, index: number): Promise<ProbeResult>;
+  /** Tries the keys that went off by themselves and whose time has come. */
+  probeOffKeys(): Promise<void>;
   /** Why a test of several channels leaves this one out; undefined: it is tested. */
   untestable(channel: Channel): Failure | undefined;
   balance(channel: Channel): Promise<number>;
@@ -209,6 +219,8 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
 
   return {
     test,
+    testKey: (channel, index) => testKey(deps, probe, channel, index),
+    probeOffKeys: () => probeOffKeys(deps, probe),
     untestable: (channel) => untestable(channel, probe),
     balance,
     async testAll(isAnnounced) {
@@ -263,18 +275,47 @@ function sortOut(channels: readonly Channel[], probe: ChannelProbe) {
   return { tested, skips };
 }
 
+async function testKey(
+  deps: StateDeps,
+  probe: ChannelProbe,
+  channel: Channel,
+  index: number,
+): Promise<ProbeResult> {
+  const result = await probe.key(channel, index);
+  if (!result.failure) {
+    if (!(await reviveKey(deps, channel, index))) deps.keyring.wakeWhole(channel, index);
+  } else if (
+    result.isFatal &&
+    channel.autoBan &&
+    deps.options.get("AutomaticDisableChannelEnabled") &&
+    channel.status === ChannelStatus.enabled
+  )
+    await disableKey(deps, channel, index, reasonOf(result.failure));
+  return result;
+}
+
+function reasonOf({ upstreamText, internal, code }: Failure): string {
+  return upstreamText || (internal ?? code);
+}
+
 /** What the result of a test does to a channel: disabled when it is broken or slow, revived when it works again. */
 async function judgeTest(deps: StateDeps, channel: Channel, result: ProbeResult): Promise<void> {
   const { options } = deps;
   const { failure, isFatal, ms } = result;
   if (channel.status === ChannelStatus.autoDisabled) {
-    if (!failure && options.get("AutomaticEnableChannelEnabled")) await reviveChannel(deps, channel);
+    if (failure || !options.get("AutomaticEnableChannelEnabled")) return;
+    // Off with its last key, or for a reason of its own.
+    if (result.goodKey === undefined || !(await reviveKey(deps, channel, result.goodKey)))
+      await reviveChannel(deps, channel);
     return;
   }
   const mayDisable = channel.status === ChannelStatus.enabled && channel.autoBan;
   if (!mayDisable || !options.get("AutomaticDisableChannelEnabled")) return;
+  const { badKeys = [] } = result;
   if (failure && isFatal) {
-    await disableChannel(deps, channel, failure.upstreamText || (failure.internal ?? failure.code));
+    const reason = reasonOf(failure);
+    for (const index of badKeys) await disableKey(deps, channel, index, reason);
+    if (badKeys.length === 0) await disableChannel(deps, channel, reason);
     return;
   }
   const limit = options.get("ChannelDisableThreshold");

@@ -3,9 +3,10 @@
 import { inArray, eq } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
-import { sha256Hex } from "../kit/seal.ts";
 import { dropOrphans, rebuildAbilities } from "../channels/abilities.ts";
+import { followKeys, isAnyOn, keyRowsOf, lockChannel, writeKeys } from "../channels/key-rows.ts";
 import type { ChannelRow } from "../channels/rows.ts";
+import { noKeyReason } from "../channels/no-key-reason.ts";
 import type { OptionAuthor } from "../options/store.ts";
 import type { ChannelPlan } from "./channels.ts";
 import { isOneOf, judgeConfig, standsInTheWay } from "./plan.ts";
@@ -73,26 +74,30 @@ function* writeChannels(deps: ConfigDeps, tx: Orm, plans: readonly ChannelPlan[]
   const { channels } = db.t;
   const written: ChannelRow[] = [];
   const gone: number[] = [];
-  for (const { before, changes, key } of plans) {
-    const sealed = key === undefined ? {} : { keySealed: seal.seal("channel", key), keyHash: sha256Hex(key) };
+  const nowS = Math.floor(clock.nowMs() / 1000);
+  for (const { before, changes, keys: texts } of plans) {
     if (!changes) {
       if (before) gone.push(before.id);
-    } else if (before) {
-      const values = { ...changes, ...sealed };
-      const [row] = yield* q(tx.update(channels).set(values).where(eq(channels.id, before.id)).returning());
-      if (row) written.push(row);
-    } else {
-      const createdTime = Math.floor(clock.nowMs() / 1000);
-      const [row] = yield* q(
+      continue;
+    }
+    let row = before && (yield* lockChannel(db, tx, before.id));
+    const keysBefore = row ? yield* keyRowsOf(db, tx, row.id) : [];
+    if (!row)
+      [row] = yield* q(
         tx
           .insert(channels)
-          .values({ ...changes, ...sealed, createdTime })
+          .values({ ...changes, createdTime: nowS })
           .returning(),
       );
-      if (row) written.push(row);
-    }
+    else if (Object.keys(changes).length > 0)
+      [row] = yield* q(tx.update(channels).set(changes).where(eq(channels.id, row.id)).returning());
+    if (!row) continue;
+    const keys = texts?.map((text) => ({ text }));
+    if (keys) yield* writeKeys(db, tx, seal, { channelId: row.id, keys, how: "replace" });
+    yield* rebuildAbilities(db, tx, [row]);
+    const reason = noKeyReason(deps);
+    written.push(yield* followKeys(db, tx, row, { wereOff: !isAnyOn(keysBefore), reason, nowS }));
   }
-  if (written.length > 0) yield* rebuildAbilities(db, tx, written);
   if (gone.length > 0) {
     yield* q(tx.delete(channels).where(inArray(channels.id, gone)).returning({ id: channels.id }));
     yield* dropOrphans(db, tx);

@@ -3,11 +3,12 @@
 import { jsonObject } from "../../shared/json-object.ts";
 import { charactersIn, MAX_CHANNEL_NAME } from "../../shared/name-limits.ts";
 import { providerForm } from "../../shared/provider-forms.ts";
-import { ChannelStatus } from "../../shared/enums.ts";
+import { ChannelStatus, KEY_MODES } from "../../shared/enums.ts";
 import { sha256Hex } from "../kit/seal.ts";
-import { channelChanges, keysOf, MAX_KEYS_AT_ONCE, namesOf } from "../channels/input.ts";
+import { channelChanges, keysOf, MAX_KEYS_OF_CHANNEL, namesOf } from "../channels/input.ts";
 import type { ChannelChanges, ChannelInput } from "../channels/input.ts";
 import type { ChannelRow } from "../channels/rows.ts";
+import type { ConfigChannel } from "./state.ts";
 import { checked, entriesOf, isRecord, noteFields, onlyFields, wrong } from "./judge.ts";
 import type { Judge, Path } from "./judge.ts";
 import { addressOf, maskedAddress, secretOf } from "./variables.ts";
@@ -15,15 +16,15 @@ import { addressOf, maskedAddress, secretOf } from "./variables.ts";
 /** What becomes of one channel. */
 export interface ChannelPlan {
   name: string;
-  before: ChannelRow | undefined;
+  before: ConfigChannel | undefined;
   /** Undefined: it goes. */
   changes: ChannelChanges | undefined;
-  /** The key's text, where it is another than before. */
-  key: string | undefined;
+  /** The keys, where they are others than before. */
+  keys: readonly string[] | undefined;
 }
 
 /** How a field stands in a file: `names` is a list or a text with commas, `json` a map or its text. */
-type Kind = "text" | "names" | "json" | "int" | "flag" | "status";
+type Kind = "text" | "names" | "json" | "int" | "flag" | "status" | "mode";
 
 interface Field {
   kind: Kind;
@@ -32,6 +33,9 @@ interface Field {
   max: number;
   min?: number;
 }
+
+/** Most of a cap that a number of the database holds. */
+const MAX_CAP = 2_000_000_000;
 
 /** In the order in which files show them. `key` stands beside them. */
 const FIELDS = {
@@ -43,6 +47,10 @@ const FIELDS = {
   priority: { kind: "int", column: "priority", min: -999, max: 2_000_000_000 },
   weight: { kind: "int", column: "weight", min: 0, max: 1_000_000 },
   tag: { kind: "text", column: "tag", max: 64 },
+  multi_key_mode: { kind: "mode", column: "multiKeyMode", max: 0 },
+  max_concurrency: { kind: "int", column: "maxConcurrency", min: 0, max: MAX_CAP },
+  rpm_limit: { kind: "int", column: "rpmLimit", min: 0, max: MAX_CAP },
+  tpm_limit: { kind: "int", column: "tpmLimit", min: 0, max: MAX_CAP },
   auto_ban: { kind: "flag", column: "autoBan", max: 1 },
   test_model: { kind: "text", column: "testModel", max: 255 },
   max_input_tokens: { kind: "int", column: "maxInputTokens", min: 0, max: Number.MAX_SAFE_INTEGER },
@@ -63,6 +71,7 @@ function shippedValue(name: FieldName, type: number): unknown {
   if (name === "group") return ["default"];
   if (name === "auto_ban") return true;
   if (name === "status") return "enabled";
+  if (name === "multi_key_mode") return KEY_MODES[0];
   if (name === "other") return defaultOther(type);
   const { kind }: Field = FIELDS[name];
   return kind === "int" ? 0 : kind === "json" ? {} : kind === "names" ? [] : "";
@@ -71,7 +80,7 @@ function shippedValue(name: FieldName, type: number): unknown {
 const defaultOther = (type: number): string =>
   providerForm(type)?.fields?.find((field) => field.name === "other")?.defaultValue ?? "";
 
-function shownField({ kind, column }: Field, row: ChannelRow): unknown {
+function shownField({ kind, column }: Field, row: ConfigChannel): unknown {
   const stored = row[column];
   if (kind === "names") return namesOf(String(stored ?? ""));
   if (kind === "flag") return stored === 1;
@@ -93,7 +102,7 @@ function isSameValue(kind: Kind, one: unknown, other: unknown): boolean {
 }
 
 /** The fields that are not as they are where nobody says anything; type and models always. */
-function shownChannel(row: ChannelRow): Record<string, unknown> {
+function shownChannel(row: ConfigChannel): Record<string, unknown> {
   const shown: Record<string, unknown> = {};
   for (const [name, field] of FIELD_ROWS) {
     const value = shownField(field, row);
@@ -103,16 +112,16 @@ function shownChannel(row: ChannelRow): Record<string, unknown> {
   return shown;
 }
 
-function byChannelName(rows: readonly ChannelRow[]): Map<string, ChannelRow[]> {
+function byChannelName(rows: readonly ConfigChannel[]): Map<string, ConfigChannel[]> {
   return Map.groupBy(rows, ({ name }) => name);
 }
 
 /** Whether a file can speak of the name: one channel has it, and it is one that people could give today. */
-const isNameOfOne = (name: string, rows: readonly ChannelRow[]): boolean =>
+const isNameOfOne = (name: string, rows: readonly ConfigChannel[]): boolean =>
   rows.length === 1 && name !== "" && name.trim() === name && charactersIn(name) <= MAX_CHANNEL_NAME;
 
 /** Channels by name, without keys; and the names that a file cannot speak of, most of them because several channels have them. */
-export function shownChannels(rows: readonly ChannelRow[]): {
+export function shownChannels(rows: readonly ConfigChannel[]): {
   channels: Record<string, Record<string, unknown>>;
   unnamed: string[];
 } {
@@ -131,6 +140,7 @@ function isKind({ kind, min = 0, max }: Field, value: unknown): boolean {
   if (kind === "int") return Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max;
   if (kind === "flag") return typeof value === "boolean";
   if (kind === "status") return STATES.some((each) => each === value);
+  if (kind === "mode") return KEY_MODES.some((each) => each === value);
   if (kind === "text") return typeof value === "string" && value.length <= max;
   if (kind === "names")
     return (
@@ -147,6 +157,7 @@ function refuseValue(judge: Judge, path: Path, { kind, min = 0, max }: Field, va
   if (kind === "int") wrong(judge, path, "option_not_int", { min, max });
   else if (kind === "flag") wrong(judge, path, "config_not_bool");
   else if (kind === "status") wrong(judge, path, "option_not_one_of", { values: STATES.join(", ") });
+  else if (kind === "mode") wrong(judge, path, "option_not_one_of", { values: KEY_MODES.join(", ") });
   else if (kind === "text" && typeof value !== "string") wrong(judge, path, "config_not_text");
   else if (kind === "names" && !Array.isArray(value)) wrong(judge, path, "config_not_list");
   else if (kind === "json" && !isRecord(value)) wrong(judge, path, "config_not_map");
@@ -179,7 +190,7 @@ function withPasswords(
   path: Path,
   name: FieldName,
   value: unknown,
-  before: ChannelRow | undefined,
+  before: ConfigChannel | undefined,
 ): unknown {
   if (name === "base_url" && typeof value === "string")
     return addressOf(judge, path, value, before?.baseUrl ?? "");
@@ -190,7 +201,7 @@ function withPasswords(
 }
 
 /** The stored value of a field without masks, to tell whether the meant one differs. */
-function heldField(name: FieldName, field: Field, row: ChannelRow): unknown {
+function heldField(name: FieldName, field: Field, row: ConfigChannel): unknown {
   if (name === "base_url") return row.baseUrl;
   return name === "setting" ? (jsonObject(row.setting) ?? row.setting) : shownField(field, row);
 }
@@ -205,7 +216,7 @@ function readFields(
   judge: Judge,
   path: Path,
   sent: Record<string, unknown>,
-  before: ChannelRow | undefined,
+  before: ConfigChannel | undefined,
 ): Read | undefined {
   const input: Record<string, string | number> = {};
   const shown: Record<string, unknown> = {};
@@ -240,8 +251,8 @@ function readKey(
   judge: Judge,
   path: Path,
   sent: Record<string, unknown>,
-  before: ChannelRow | undefined,
-): string | null | undefined {
+  before: ConfigChannel | undefined,
+): readonly string[] | null | undefined {
   if (sent["key"] === undefined) {
     if (before) return null;
     wrong(judge, path, "config_key_needed");
@@ -251,8 +262,8 @@ function readKey(
   const text = secretOf(judge, here, sent["key"]);
   if (text === undefined) return undefined;
   const keys = keysOf(typeof sent["type"] === "number" ? sent["type"] : 1, text);
-  if (keys.length <= MAX_KEYS_AT_ONCE) return keys.join("\n");
-  wrong(judge, here, "channel_keys_many", { max: MAX_KEYS_AT_ONCE });
+  if (keys.length <= MAX_KEYS_OF_CHANNEL) return keys;
+  wrong(judge, here, "channel_keys_many", { max: MAX_KEYS_OF_CHANNEL });
   return undefined;
 }
 
@@ -260,14 +271,14 @@ function judgeChannel(
   judge: Judge,
   name: string,
   sent: Record<string, unknown>,
-  before: ChannelRow | undefined,
+  before: ConfigChannel | undefined,
 ): void {
   const path = ["channels", name];
   onlyFields(judge, path, sent, NAMES);
   const read = readFields(judge, path, sent, before);
-  const key = readKey(judge, path, sent, before);
-  if (!read || key === undefined) return;
-  const isNewKey = key !== null && sha256Hex(key) !== before?.keyHash;
+  const keys = readKey(judge, path, sent, before);
+  if (!read || keys === undefined) return;
+  const isNewKey = keys !== null && keys.map(sha256Hex).join() !== before?.keyHashes.join();
   if (before && Object.keys(read.input).length === 0 && !isNewKey) return;
   const input = before ? read.input : { ...read.input, name };
   const changes = checked(judge, path, () => channelChanges(input, before));
@@ -287,7 +298,7 @@ function judgeChannel(
       before: null,
       after: null,
     });
-  judge.channels.push({ name, before, changes, key: isNewKey ? key : undefined });
+  judge.channels.push({ name, before, changes, keys: isNewKey ? keys : undefined });
 }
 
 /** Of a new channel only what says something. */
@@ -318,7 +329,7 @@ export function judgeChannels(judge: Judge, value: unknown): void {
   if (judge.prunes.has("channels")) prune(judge, known, named);
 }
 
-function prune(judge: Judge, known: ReadonlyMap<string, ChannelRow[]>, named: ReadonlySet<string>): void {
+function prune(judge: Judge, known: ReadonlyMap<string, ConfigChannel[]>, named: ReadonlySet<string>): void {
   for (const [name, rows] of [...known].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     const [before] = rows;
     if (!before || named.has(name)) continue;
@@ -328,6 +339,6 @@ function prune(judge: Judge, known: ReadonlyMap<string, ChannelRow[]>, named: Re
       continue;
     }
     noteFields(judge, { section: "channels", name }, shownChannel(before), undefined);
-    judge.channels.push({ name, before, changes: undefined, key: undefined });
+    judge.channels.push({ name, before, changes: undefined, keys: undefined });
   }
 }

@@ -138,11 +138,11 @@ function hashOf({ seal }: ConfigDeps, judge: Judge, prices: readonly PriceChange
     key,
     definitionOf(key).secret === true ? secret(text) : text,
   ]);
-  const channels = judge.channels.map(({ name, before, changes, key }) => [
+  const channels = judge.channels.map(({ name, before, changes, keys }) => [
     name,
     before?.id ?? 0,
     changes === undefined ? null : secret(JSON.stringify(changes)),
-    key === undefined ? null : secret(key),
+    keys === undefined ? null : secret(keys.join("\n")),
   ]);
   const content = [prices.length > 0 ? judge.state.revision : 0, prices, options, channels];
   return new Bun.CryptoHasher("sha256").update(JSON.stringify(content)).digest("hex");

@@ -11,6 +11,11 @@ import { lockPrices, priceState } from "../prices/revisions.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { ChannelRow } from "../channels/rows.ts";
 
+/** A channel, with the hashes of its keys in their order. */
+export interface ConfigChannel extends ChannelRow {
+  keyHashes: readonly string[];
+}
+
 export interface ConfigState {
   /** Of prices. */
   revision: number;
@@ -18,7 +23,7 @@ export interface ConfigState {
   /** Every option as it is read: by default where nothing is stored, secrets opened. */
   texts: ReadonlyMap<OptionKey, string>;
   /** By id. */
-  channels: readonly ChannelRow[];
+  channels: readonly ConfigChannel[];
   /** The rows of options as they are stored, to know them again. */
   stored: ReadonlyMap<string, string>;
 }
@@ -48,15 +53,36 @@ export async function readState({ db, seal }: Pick<Deps, "db" | "seal">): Promis
       revision,
       prices,
       texts,
-      channels: await db.orm.select().from(channels).orderBy(channels.id),
+      channels: withHashes(
+        await db.orm.select().from(channels).orderBy(channels.id),
+        await db.orm.select(hashColumns(db)).from(db.t.channelKeys),
+      ),
       stored,
     };
   }
 }
 
+const hashColumns = ({ t: { channelKeys: t } }: Pick<Deps["db"], "t">) => ({
+  channelId: t.channelId,
+  pos: t.pos,
+  keyHash: t.keyHash,
+});
+
+function withHashes(
+  rows: readonly ChannelRow[],
+  keys: readonly { channelId: number; pos: number; keyHash: string }[],
+): ConfigChannel[] {
+  const byChannel = Map.groupBy(keys, ({ channelId }) => channelId);
+  return rows.map((row) => ({
+    ...row,
+    keyHashes: (byChannel.get(row.id) ?? []).toSorted((a, b) => a.pos - b.pos).map(({ keyHash }) => keyHash),
+  }));
+}
+
 /** Columns that calls and tests write by themselves. */
 const OWN_COLUMNS = [
   "usedQuota",
+  "goneKeysQuota",
   "balance",
   "balanceUpdatedTime",
   "testTime",
@@ -64,8 +90,8 @@ const OWN_COLUMNS = [
   "otherInfo",
 ] as const;
 
-function settingsOf(row: ChannelRow): string {
-  const rest: Partial<ChannelRow> = { ...row };
+function settingsOf(row: ConfigChannel): string {
+  const rest: Partial<ConfigChannel> = { ...row };
   for (const column of OWN_COLUMNS) delete rest[column];
   return JSON.stringify(rest);
 }
@@ -104,8 +130,18 @@ export function* refuseMoved(
             .from(channels)
             .where(inArray(channels.id, [...touched])),
         );
+  const keys =
+    touched.length === 0
+      ? []
+      : yield* q(
+          tx
+            .select(hashColumns(db))
+            .from(db.t.channelKeys)
+            .where(inArray(db.t.channelKeys.channelId, [...touched])),
+        );
   const areChannelsSame =
-    now.length === touched.length && now.every((row) => known.get(row.id) === settingsOf(row));
+    now.length === touched.length &&
+    withHashes(now, keys).every((row) => known.get(row.id) === settingsOf(row));
   if (revision !== state.revision || !areOptionsSame || !isNewestSame || !areChannelsSame)
     throw refuse("config_moved");
 }

@@ -81,7 +81,9 @@ function statement(): SQL {
       from credits where kind in ('plan', 'plan_end') group by ref) c
       on c.ref = cast(p.user_plan_id as text) || ':' || cast(p.no as text)`);
   const channels = raw(`channels n
-    left join (select channel_id, sum(quota) as quota from rollups group by channel_id) r on r.channel_id = n.id`);
+    left join (select channel_id, sum(quota) as quota from rollups group by channel_id) r on r.channel_id = n.id
+    left join (select channel_id, sum(used_quota) as quota from channel_keys group by channel_id) s
+      on s.channel_id = n.id`);
 
   // Hours that were cleared, even in part, have roll-ups without their log rows.
   const firstHour = raw(`(select coalesce(max(value), 0) + ${HOUR_SECONDS - 1}
@@ -158,6 +160,13 @@ function statement(): SQL {
         tokens,
       ),
       check("channels.used_quota", id("n.id"), zero("r.quota"), raw("n.used_quota"), channels),
+      check(
+        "channel_keys.used_quota",
+        id("n.id"),
+        zero("r.quota"),
+        sql`(${zero("s.quota")} + n.gone_keys_quota)`,
+        channels,
+      ),
       check("logs.quota", userAtHour, raw("l.rolled_quota"), raw("l.row_quota"), logged),
       check("logs.count", userAtHour, raw("l.rolled_count"), raw("l.row_count"), logged),
       check(

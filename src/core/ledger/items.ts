@@ -22,6 +22,8 @@ export interface LedgerItem {
   logged?: boolean;
   /** Closed by this item. */
   hold?: DurableHold;
+  /** The channel's key that served the settled call; absent where none did. */
+  keyId?: number;
   /** What the provider keeps of the settled call: its row comes to the tables with the charge. */
   object?: RemoteObject;
   /** Stands in the place of an entry that an operator gave up: it charges nobody and is counted as skipped. */
@@ -39,12 +41,24 @@ export const ROLLUP_KEY = ["hour", "userId", "modelName", "channelId", "tokenId"
 /** What a provider's object is found by, in the order of its primary key. */
 export const OBJECT_KEY = ["userId", "kind", "upstreamId"] as const;
 
+/** What calls with one key were charged. */
+interface KeySum {
+  /** 0: without a key. */
+  id: number;
+  channelId: number;
+  charge: number;
+  /** Unix seconds. */
+  lastUsed: number;
+}
+
 export type RollupSum = Database["t"]["rollups"]["$inferSelect"];
 
 export interface BatchSums {
   users: Map<number, UserSum>;
   tokens: Map<number, { charge: number; accessedTime: number }>;
   channels: Map<number, number>;
+  /** In the order of their ids; for each channel one of id 0 where calls were served without a key. */
+  keys: KeySum[];
   rollups: RollupSum[];
   logs: LogRow[];
   holds: DurableHold[];
@@ -62,12 +76,13 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
   const users: BatchSums["users"] = new Map();
   const tokens: BatchSums["tokens"] = new Map();
   const channels: BatchSums["channels"] = new Map();
+  const keys = new Map<number, KeySum>();
   const rollups = new Map<string, RollupSum>();
   const logs: LogRow[] = [];
   const holds: DurableHold[] = [];
   let objects: Map<string, RemoteObject> | undefined;
   let skipped = 0;
-  for (const { row, logged, hold, object, skipped: isSkipped } of items) {
+  for (const { row, logged, hold, object, keyId = 0, skipped: isSkipped } of items) {
     if (hold) holds.push(hold);
     if (object) (objects ??= new Map()).set(OBJECT_KEY.map((name) => object[name]).join(" "), object);
     if (!row) {
@@ -91,18 +106,36 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
       } else tokens.set(row.tokenId, { charge: row.quota, accessedTime: row.createdAt });
     }
     channels.set(row.channelId, (channels.get(row.channelId) ?? 0) + row.quota);
+    addToKey(keys, row, keyId);
     addToRollup(rollups, row, logged !== false);
   }
   return {
     users,
     tokens,
     channels,
+    keys: keys.size > 1 ? [...keys.values()].sort((a, b) => a.id - b.id) : [...keys.values()],
     rollups: [...rollups.values()],
     logs,
     holds,
     objects: objects ? inOrder(objects) : NO_OBJECTS,
     skipped,
   };
+}
+
+/** Calls without a key are summed up under their channel's id, as a negative number. */
+function addToKey(keys: Map<number, KeySum>, row: LogRow, keyId: number): void {
+  const name = keyId === 0 ? -row.channelId : keyId;
+  const sum = keys.get(name);
+  if (sum) {
+    sum.charge += row.quota;
+    sum.lastUsed = Math.max(sum.lastUsed, row.createdAt);
+  } else
+    keys.set(name, {
+      id: keyId,
+      channelId: row.channelId,
+      charge: row.quota,
+      lastUsed: row.createdAt,
+    });
 }
 
 const NO_OBJECTS: RemoteObject[] = [];

@@ -17,6 +17,7 @@ import { KEEP_MINUTES, openJournal } from "./journal/journal.ts";
 import type { Journal } from "./journal/journal.ts";
 import { createLedgerHealth } from "./ledger-health.ts";
 import type { LedgerHealth } from "./ledger-health.ts";
+import type { LimitBook } from "../limits/limits.ts";
 import { takeLease } from "./node-lease.ts";
 import type { NodeLease } from "./node-lease.ts";
 import { createOutageWatch, OUTAGE_MS } from "./outage.ts";
@@ -31,6 +32,7 @@ import { createSqliteStore } from "./sqlite-store.ts";
 import type { LedgerStore } from "./store.ts";
 
 const DATABASE_WAIT_MS = 10_000;
+const LONE_NODE = { nodes: 1, rank: 0 };
 
 /** The ledger with what the process itself needs of it. */
 export interface LedgerService extends Ledger {
@@ -54,6 +56,8 @@ export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "opti
   databaseWaitMs?: number;
   /** The system's clock that nobody sets, when absent. */
   monotonicMs?: () => number;
+  /** Budgets and limits beside the balances. */
+  limits?: LimitBook;
   /** Told of every balance that changed, after the commit. */
   balances?: BalanceWatch;
 }
@@ -71,6 +75,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const store = db.client
     ? createSqliteStore(db.client, { ...deps, lease, journal })
     : createPostgresStore({ ...deps, lease, journal, databaseWaitMs, answered: () => outage?.answered() });
+  const { limits } = deps;
   const available: Ledger["available"] = (payers) => availableTo(payers, outage);
   const shared =
     outage &&
@@ -90,7 +95,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const open: HoldKeeper["open"] = new IndexedSet();
   const queue = createSettlementQueue({ accounts, logger, journal, lease, store, health, open });
   const keeper = createKeeper({ clock, options }, { open, queue, shared, available });
-  const reserveDeps = { options, accounts, health, keeper, outage, shared };
+  const reserveDeps = { options, accounts, health, keeper, outage, limits, shared };
   const upkeep = startUpkeep({ keeper, shared, clock, logger });
 
   /** Everything that has been settled so far comes to the tables. */
@@ -105,13 +110,16 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
     if (waitMs > 0) await within(waitMs, store.drain()).catch(() => undefined);
   }
 
+  limits?.readAfter(entered);
+
   async function flush(): Promise<void> {
     await queue.flush();
     await store.drain();
   }
 
   return {
-    available,
+    ready: (payers) => limits?.ready(payers),
+    available: (payers) => (limits ? Math.min(available(payers), limits.free(payers)) : available(payers)),
     reserve: (request) => reserve(reserveDeps, request),
     ...balanceWrites(deps),
     log: (entry: LogEntry) => queue.add({ row: entryRow(entry, clock.nowMs()) }),
@@ -126,6 +134,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       lost: queue.lost(),
       silentMs: outage?.silentMs() ?? 0,
     }),
+    place: () => outage?.place() ?? LONE_NODE,
     entered,
     flush,
     async close() {

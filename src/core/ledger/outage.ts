@@ -24,6 +24,8 @@ export interface OutageWatch {
   silentMs(): number;
   /** As last heard, this one included. */
   nodesAlive(): number;
+  /** This node among them, in the order of their names. */
+  place(): { nodes: number; rank: number };
   /** Counts the nodes for the first time, then every second. */
   start(): Promise<void>;
   /** This node lives no longer. */
@@ -40,6 +42,7 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
   const now = sql`extract(epoch from now())::bigint`;
   let answeredAtMs = monotonicMs();
   let nodes = 1;
+  let rank = 0;
   let beats = 0;
   let isBeating = false;
   let timer: ReturnType<typeof setInterval> | undefined;
@@ -56,10 +59,11 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
       );
     }
     const [row] = await run(
-      sql`select count(*) as nodes from marks
+      sql`select count(*) as nodes, count(*) filter (where key < ${key}) as rank from marks
         where key like ${`${NODE_PREFIX}%`} and value > ${now} - ${ALIVE_SECONDS}::bigint`,
     );
     nodes = Math.max(1, Number(row?.nodes ?? 1));
+    rank = Math.min(Number(row?.rank ?? 0), nodes - 1);
     answeredAtMs = monotonicMs();
   }
 
@@ -77,6 +81,7 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
     },
     silentMs: () => monotonicMs() - answeredAtMs,
     nodesAlive: () => nodes,
+    place: () => ({ nodes, rank }),
     async start() {
       await run(
         sql`delete from marks

@@ -84,6 +84,7 @@ export function* enterSums(
     tokens: yield* chargeTokens(tx, sums, closed),
   };
   yield* chargeChannels(tx, sums);
+  yield* chargeKeys(tx, sums);
   if (sums.logs.length > 0) yield* rows(tx, inserts.logs(sums.logs));
   if (sums.rollups.length > 0) yield* rows(tx, inserts.rollups(sums.rollups));
   if (sums.objects.length > 0) yield* rows(tx, inserts.objects(sums.objects));
@@ -178,6 +179,32 @@ function* chargeChannels(tx: Orm, sums: BatchSums): Steps<void> {
   yield* rows(
     tx,
     sql`update channels set used_quota = channels.used_quota + v.charge
+      from json_to_recordset(${JSON.stringify(changes)}::json) as v(id bigint, charge bigint)
+      where channels.id = v.id`,
+  );
+}
+
+/** Whoever deletes a key locks its channel first, as this batch did: what no key takes is the channel's own. */
+function* chargeKeys(tx: Orm, { keys }: BatchSums): Steps<void> {
+  if (keys.length === 0) return;
+  const found = yield* rows(
+    tx,
+    sql`update channel_keys set used_quota = channel_keys.used_quota + v.charge,
+        last_used = greatest(channel_keys.last_used, v."lastUsed")
+      from json_to_recordset(${JSON.stringify(keys)}::json)
+        as v(id bigint, "channelId" bigint, charge bigint, "lastUsed" bigint)
+      where channel_keys.id = v.id and channel_keys.channel_id = v."channelId"
+      returning channel_keys.id`,
+  );
+  if (found.length === keys.length) return;
+  const known = new Set(found.map(({ id }) => Number(id)));
+  const gone = new Map<number, number>();
+  for (const { id, channelId, charge } of keys)
+    if (!known.has(id)) gone.set(channelId, (gone.get(channelId) ?? 0) + charge);
+  const changes = [...gone].map(([id, charge]) => ({ id, charge }));
+  yield* rows(
+    tx,
+    sql`update channels set gone_keys_quota = channels.gone_keys_quota + v.charge
       from json_to_recordset(${JSON.stringify(changes)}::json) as v(id bigint, charge bigint)
       where channels.id = v.id`,
   );

@@ -17,6 +17,8 @@ export interface SettledCall {
   channelId: number;
   modelName: string;
   group: string;
+  /** Of the channel's key that served it; 0: none, or not known. */
+  keyId: number;
   /** What it was charged, whole units above 0. */
   quota: number;
   /** Start of the hour whose sums have the charge, Unix seconds; 0 = not known. */
@@ -79,7 +81,7 @@ function sumOfCall(db: Database, call: SettledCall): SQL | undefined {
  * its key: all streams of an embedded database stand still meanwhile. Call userChanged and tokenChanged after the commit.
  */
 export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: number): Steps<boolean> {
-  const { logs, marks, rollups, users, tokens, channels } = db.t;
+  const { logs, marks, rollups, users, tokens, channels, channelKeys } = db.t;
   const { quota } = call;
   const [row] = yield* q(
     tx
@@ -145,6 +147,22 @@ export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: num
       .where(eq(channels.id, call.channelId))
       .returning({ id: channels.id }),
   );
+  const ofKey = yield* q(
+    tx
+      .update(channelKeys)
+      .set({ usedQuota: sql`${channelKeys.usedQuota} - ${quota}` })
+      .where(and(eq(channelKeys.id, call.keyId), eq(channelKeys.channelId, call.channelId)))
+      .returning({ id: channelKeys.id }),
+  );
+  // The key is gone: what it used is counted with its channel.
+  if (ofKey.length === 0)
+    yield* q(
+      tx
+        .update(channels)
+        .set({ goneKeysQuota: sql`${channels.goneKeysQuota} - ${quota}` })
+        .where(eq(channels.id, call.channelId))
+        .returning({ id: channels.id }),
+    );
   return true;
 }
 

@@ -1,6 +1,7 @@
 // One amount held back for one call, and the rule that exactly one of settle and release takes effect.
 // Refuses repeats quietly: they answer with the promise of the first.
 import type { Reservation, Settlement, TokenAccount, UserAccount } from "../deps.ts";
+import type { LimitLease } from "../limits/limits.ts";
 import { beginPending } from "./items.ts";
 import type { DurableHold, LedgerItem } from "./items.ts";
 import { settlementRow } from "../logs/rows.ts";
@@ -39,7 +40,10 @@ export class Hold implements Reservation, Indexed {
     readonly token: TokenAccount | undefined,
     /** The row in `reservations`, when there is one. */
     public durable: DurableHold | undefined,
+    /** Its place under budgets and limits; undefined where there are none. */
+    private readonly lease: LimitLease | undefined,
   ) {
+    if (lease) lease.change(amount - lease.amount);
     this.openedAtMs = keeper.monotonicMs();
     this.#held = durable ? 0 : amount;
     user.reserved += this.#held;
@@ -54,11 +58,24 @@ export class Hold implements Reservation, Indexed {
   grow(more: number): number | Promise<number> {
     if (this.#outcome) return 0;
     if (this.#growing) return this.#growing.then(() => this.grow(more));
-    const added = this.keeper.lengthen(this, more);
-    if (typeof added === "number") return added;
-    return (this.#growing = added.finally(() => {
-      this.#growing = undefined;
-    }));
+    const { lease } = this;
+    const wanted = lease ? Math.min(more, Math.max(0, lease.free())) : more;
+    if (wanted <= 0) return 0;
+    // Taken from the budgets before anybody waits: no other call may have the same units.
+    lease?.change(wanted);
+    const added = this.keeper.lengthen(this, wanted);
+    if (typeof added === "number") {
+      lease?.change(added - wanted);
+      return added;
+    }
+    return (this.#growing = added
+      .then((units) => {
+        lease?.change(units - wanted);
+        return units;
+      })
+      .finally(() => {
+        this.#growing = undefined;
+      }));
   }
 
   /** Holds more back in memory. */
@@ -82,9 +99,11 @@ export class Hold implements Reservation, Indexed {
     const item: LedgerItem = { row };
     if (!keeper.consumeLogged()) item.logged = false;
     if (this.durable) item.hold = this.durable;
+    if (settlement.keyId) item.keyId = settlement.keyId;
     if (settlement.object) item.object = settlement.object;
     this.#letGo();
     beginPending(item, user, token);
+    this.lease?.end(settlement.promptTokens + settlement.completionTokens);
     return (this.#outcome = keeper.add(item));
   }
 
@@ -110,6 +129,7 @@ export class Hold implements Reservation, Indexed {
 
   #giveBack(): Promise<void> {
     this.#letGo();
+    this.lease?.end(0);
     if (!this.durable) return DONE;
     const item: LedgerItem = { hold: this.durable };
     beginPending(item, this.user, this.token);

@@ -4,6 +4,7 @@ import { refuse } from "../../shared/failures.ts";
 import { isQuota, MAX_QUOTA } from "../../shared/money.ts";
 import type { Deps, LedgerAccounts, ReserveRequest } from "../deps.ts";
 import type { LedgerHealth } from "./ledger-health.ts";
+import type { LimitBook, LimitLease } from "../limits/limits.ts";
 import { OUTAGE_MS } from "./outage.ts";
 import type { OutageWatch } from "./outage.ts";
 import { ledgerDown, refusalOf } from "./refusals.ts";
@@ -17,6 +18,8 @@ export interface ReserveDeps {
   health: LedgerHealth;
   keeper: HoldKeeper;
   outage: OutageWatch | undefined;
+  /** Absent where nothing but balances counts. */
+  limits: LimitBook | undefined;
   /** Only where several nodes share the database. */
   shared: SharedReservations | undefined;
 }
@@ -27,7 +30,7 @@ function shareOf(quota: number, outage: OutageWatch | undefined): number {
   return Math.floor(quota / outage.nodesAlive());
 }
 
-/** What memory lets the call spend. */
+/** What memory lets the call spend of the balances. */
 export function availableTo(
   { user, token }: Pick<ReserveRequest, "user" | "token">,
   outage: OutageWatch | undefined,
@@ -37,21 +40,45 @@ export function availableTo(
   return Math.min(ofUser, shareOf(token.remainQuota, outage) - token.reserved + token.returning);
 }
 
+/** Budgets and limits first: they are looked at in memory, and a call that they refuse holds nothing. */
 export function reserve(deps: ReserveDeps, request: ReserveRequest): Hold | Promise<Hold> {
-  const { accounts, health, keeper, outage, shared } = deps;
-  const { requestId, amount } = request;
+  const { accounts, health, limits } = deps;
+  const unread = limits?.ready(request);
+  if (unread) return unread.then(() => reserve(deps, request));
+  const { amount, promptTokens = 0, tokens = promptTokens } = request;
   const least = request.least ?? amount;
   if (!health.canRecord()) throw ledgerDown();
   if (!isQuota(amount) || amount < 0 || !(least >= 0 && least <= amount)) throw refuse("quota_out_of_range");
   const user = accounts.keepUser(request.user);
   const token = request.token && accounts.keepToken(request.token);
+  const lease = limits?.enter({ user, token, amount, least, promptTokens, tokens });
+  const wanted = { ...request, user, token, amount: lease ? lease.amount : amount, least };
+  if (!lease) return reserveBalance(deps, wanted, undefined);
+  try {
+    const held = reserveBalance(deps, wanted, lease);
+    return held instanceof Promise ? held.catch((error: unknown) => endAndThrow(lease, error)) : held;
+  } catch (error) {
+    return endAndThrow(lease, error);
+  }
+}
+
+function endAndThrow(lease: LimitLease, error: unknown): never {
+  lease.end(0);
+  throw error;
+}
+
+function reserveBalance(
+  { options, keeper, outage, shared }: ReserveDeps,
+  { requestId, user, token, amount, least }: ReserveRequest & { least: number },
+  lease: LimitLease | undefined,
+): Hold | Promise<Hold> {
   const free = availableTo({ user, token }, outage);
   if (shared?.isNearZero(free, amount))
-    return shared.reserve({ requestId, user, token, amount, least }, keeper);
+    return shared.reserve({ requestId, user, token, amount, least }, keeper, lease);
   if (free <= 0 || free < least) {
     const limited = token && !token.unlimitedQuota ? token : undefined;
     throw refusalOf(
-      deps.options,
+      options,
       {
         userFree: user.quota - user.planFloor - user.reserved,
         userWithoutHolds: user.quota - user.planFloor - user.pending,
@@ -62,5 +89,5 @@ export function reserve(deps: ReserveDeps, request: ReserveRequest): Hold | Prom
       least,
     );
   }
-  return new Hold(keeper, requestId, Math.min(amount, free), user, token, undefined);
+  return new Hold(keeper, requestId, Math.min(amount, free), user, token, undefined, lease);
 }

@@ -6,6 +6,7 @@ import { MAX_QUOTA } from "../../shared/money.ts";
 import type { Database } from "../../db/database.ts";
 import type { Clock, Deps, Ledger, ReserveRequest } from "../deps.ts";
 import { within } from "../kit/deadline.ts";
+import type { LimitLease } from "../limits/limits.ts";
 import { beginPending } from "./items.ts";
 import type { DurableHold } from "./items.ts";
 import { OUTAGE_MS } from "./outage.ts";
@@ -36,7 +37,7 @@ const MAX_OPEN_SUMS = 10_000;
 export interface SharedReservations {
   isNearZero(available: number, amount: number): boolean;
   /** Throws what `refusal` makes of the figures that were found. */
-  reserve(request: ReserveRequest, keeper: HoldKeeper): Promise<Hold>;
+  reserve(request: ReserveRequest, keeper: HoldKeeper, lease?: LimitLease): Promise<Hold>;
   /** Lengthens the hold durably; where the database stays silent memory decides. Never rejects. */
   lengthen(hold: Hold, more: number, keeper: HoldKeeper): Promise<number>;
   renew(keys: readonly string[]): Promise<void>;
@@ -49,7 +50,7 @@ export interface SharedReservations {
 export interface SharedReservationsDeps extends Pick<Deps, "clock">, TakerDeps {
   /** Longest wait for one answer of the database, in milliseconds. */
   databaseWaitMs: number;
-  /** What memory may trust, as the ledger sees it. */
+  /** What memory may trust of the balances. */
   available: Ledger["available"];
   refusal: (shortage: Shortage, least: number) => Failure;
 }
@@ -60,7 +61,7 @@ export function createSharedReservations(deps: SharedReservationsDeps): SharedRe
   const newRow = rowMaker(nodeId);
   const sumOfOpen = openSums(db, clock, databaseWaitMs);
 
-  async function reserve(request: ReserveRequest, keeper: HoldKeeper): Promise<Hold> {
+  async function reserve(request: ReserveRequest, keeper: HoldKeeper, lease?: LimitLease): Promise<Hold> {
     const { requestId, user, token, amount, least = amount } = request;
     const payers = payersOf(request);
     const { planFloor } = user;
@@ -86,7 +87,7 @@ export function createSharedReservations(deps: SharedReservationsDeps): SharedRe
         },
       });
       const durable = taken.amount > 0 ? { ...taken.row, amount: taken.amount } : undefined;
-      return new Hold(keeper, requestId, taken.amount, user, token, durable);
+      return new Hold(keeper, requestId, taken.amount, user, token, durable, lease);
     } catch (error) {
       if (error instanceof BalanceShort) throw deps.refusal(error.shortage, least);
       throw new Failure("internal", "ledger_down", { status: 503, cause: error });

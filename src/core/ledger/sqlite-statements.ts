@@ -44,6 +44,11 @@ export function prepareStatements(client: BunSqlite, t: Database["t"]) {
        returning id, remain_quota as remainQuota, used_quota as usedQuota, status`,
     ),
     chargeChannel: client.prepare("update channels set used_quota = used_quota + ?1 where id = ?2"),
+    chargeKey: client.prepare(
+      `update channel_keys set used_quota = used_quota + ?1, last_used = max(last_used, ?2)
+       where id = ?3 and channel_id = ?4`,
+    ),
+    chargeGoneKey: client.prepare("update channels set gone_keys_quota = gone_keys_quota + ?1 where id = ?2"),
     addRollup: rowWriter(insert("rollups", ofRollups, addToKnownHour(ofRollups)), ofRollups),
     putObject: rowWriter(insert("remote_objects", ofObjects, replaceKnownObject(ofObjects)), ofObjects),
     moveMark: client.prepare(
@@ -81,6 +86,11 @@ export function enterSums(statements: SqliteStatements, sums: BatchSums): Figure
     if (token) figures.tokens.push(token);
   }
   for (const [id, charge] of sums.channels) if (charge > 0) statements.chargeChannel.run(charge, id);
+  for (const { id, channelId, charge, lastUsed } of sums.keys) {
+    // A key that was deleted while it served: its channel was charged all the same.
+    const isKnown = id !== 0 && statements.chargeKey.run(charge, lastUsed, id, channelId).changes > 0;
+    if (!isKnown && charge > 0) statements.chargeGoneKey.run(charge, channelId);
+  }
   for (const sum of sums.rollups) statements.addRollup(sum);
   for (const object of sums.objects) statements.putObject(object);
   return figures;

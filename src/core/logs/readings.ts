@@ -107,6 +107,7 @@ const READINGS: readonly Reading[] = [
     (took, limit) => `it took ${took} s to answer, the limit is ${limit} s`,
   ],
   [/^余额不足$/, () => "its balance is used up"],
+  [/^没有启用的密钥$/, () => "none of its keys is on"],
 ];
 
 /** The same in English; undefined where the text is none of the log's sentences. */

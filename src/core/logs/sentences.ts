@@ -223,6 +223,8 @@ export function channelTooSlow(seconds: number, limitSeconds: number): Sentence 
 
 export const CHANNEL_WITHOUT_BALANCE: Sentence = { zh: "余额不足", en: "its balance is used up" };
 
+export const CHANNEL_WITHOUT_KEY: Sentence = { zh: "没有启用的密钥", en: "none of its keys is on" };
+
 export const CHANNELS_TESTED = "所有通道测试已完成";
 
 /** Of an API key that got a new secret. */

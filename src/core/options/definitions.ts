@@ -32,6 +32,8 @@ import {
   oneOf,
   optionalInt,
   priceRulesMap,
+  keyLimits,
+  keyLimitsMap,
   rateLimitMap,
   ratioMap,
   specialGroupMap,
@@ -185,6 +187,9 @@ const optionsByGroup = {
     ModelRequestRateLimitCount: { kind: int(0, 1e9), default: "0", unit: "requests" },
     ModelRequestRateLimitSuccessCount: { kind: int(1, 1e9), default: "1000", unit: "requests" },
     ModelRequestRateLimitGroup: { kind: rateLimitMap, default: "{}" },
+    /** Of each user: what neither their own limits nor their group's say. */
+    KeyLimitsDefault: { kind: keyLimits, default: "{}" },
+    KeyLimitsGroup: { kind: keyLimitsMap, default: "{}" },
   },
   global: {
     "global.pass_through_request_enabled": { kind: bool, default: "false" },
@@ -198,6 +203,8 @@ const optionsByGroup = {
     "relay.first_byte_timeout_seconds": { kind: int(0, 3600), default: "300", unit: "seconds" },
     /** Seconds of upstream silence in the middle of a stream (doubled for models whose name starts with o). */
     "relay.stream_idle_timeout_seconds": { kind: int(1, 3600), default: "60", unit: "seconds" },
+    /** Milliseconds that a call waits for room where every channel that could serve it is at its caps; 0 = not at all. */
+    "relay.queue_ms": { kind: int(0, 600_000), default: "0", unit: "milliseconds" },
     /** One deadline over all attempts of a call until its first byte, in seconds. */
     "relay.deadline_seconds": { kind: int(1, 7200), default: "600", unit: "seconds" },
     /**

@@ -4,6 +4,8 @@ import { AUTO_GROUP } from "../../shared/auto-group.ts";
 import { refusedScheme } from "../../shared/chat-schemes.ts";
 import type { SpecialGroups } from "../../shared/group-rules.ts";
 import { refuse } from "../../shared/failures.ts";
+import { readLimitFields } from "../../shared/key-limits.ts";
+import type { LimitFields } from "../../shared/key-limits.ts";
 import { isTimeZone } from "../../shared/local-time.ts";
 import { isPriceName, readPriceRules } from "../../shared/price-row.ts";
 import type { PriceRules } from "../../shared/price-row.ts";
@@ -47,6 +49,7 @@ export const OPTION_UNITS = [
   "quota",
   "quota_per_dollar",
   "requests",
+  "milliseconds",
   "seconds",
   "share",
   "partShare",
@@ -316,6 +319,23 @@ export const rateLimitMap = table((value, key): [number, number] => {
   }
   return [total, success];
 });
+
+function limitFields(value: unknown, key: string): LimitFields {
+  const fields = readLimitFields(value);
+  if ("wrong" in fields) {
+    const place = fields.wrong === "" ? key : `${key}.${fields.wrong}`;
+    throw refuse("option_bad_key_limits", { place: key === "" ? fields.wrong : place });
+  }
+  return fields;
+}
+
+/** Budget and limits of one user, for everybody: a JSON object with the fields of a key. */
+export const keyLimits: OptionKind<LimitFields> = {
+  parse: (value) => limitFields(value.trim() === "" ? {} : json(value), ""),
+};
+
+/** group -> the same for each of its users. */
+export const keyLimitsMap = table(limitFields);
 
 /** model -> header -> values. */
 export const headerMap = map((value, key): Record<string, string[]> => {

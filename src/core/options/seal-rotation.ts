@@ -33,7 +33,7 @@ interface SealedColumn {
 export function sealedColumns(t: Schema): SealedColumn[] {
   const {
     tokens,
-    channels,
+    channelKeys,
     options,
     redemptions,
     users,
@@ -45,7 +45,7 @@ export function sealedColumns(t: Schema): SealedColumn[] {
   } = t;
   return [
     { table: tokens, id: tokens.id, column: tokens.keySealed, name: "keySealed" },
-    { table: channels, id: channels.id, column: channels.keySealed, name: "keySealed" },
+    { table: channelKeys, id: channelKeys.id, column: channelKeys.keySealed, name: "keySealed" },
     { table: options, id: options.key, column: options.value, name: "value" },
     { table: redemptions, id: redemptions.id, column: redemptions.keySealed, name: "keySealed" },
     { table: users, id: users.id, column: users.setting, name: "setting", field: "webhook_secret_sealed" },

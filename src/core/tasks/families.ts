@@ -14,6 +14,8 @@ export interface TaskRow {
   /** 0 = no key was charged. */
   tokenId: number;
   channelId: number;
+  /** Of the channel's key that took it; 0 = not known. */
+  keyId: number;
   group: string;
   modelName: string;
   /** Of the call that submitted it: a refund takes back what this call was charged. */

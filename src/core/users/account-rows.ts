@@ -1,6 +1,8 @@
 // Turns rows of users and tokens into the accounts of the hot path, and refreshes those in place.
 // Settings and lists that do not parse count as absent.
 import ipaddr from "ipaddr.js";
+import { anyOf, isBudgetPeriod, parseLimitFields } from "../../shared/key-limits.ts";
+import type { KeyLimits } from "../../shared/key-limits.ts";
 import { autoGroupsOf } from "../../shared/auto-group.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import type { TokenAccount, UserAccount, UserSetting } from "../deps.ts";
@@ -28,6 +30,7 @@ function userFields(row: UserRow): Omit<UserAccount, "id" | keyof typeof NO_SUMS
     role: row.role,
     status: row.status,
     group: row.planGroup || row.group,
+    limits: parseLimitFields(row.limits),
     setting: parseSetting(row.setting),
     sessionVersion: row.sessionVersion,
     deleted: row.deletedAt !== null,
@@ -59,12 +62,25 @@ function tokenFields(row: TokenRow): Omit<TokenAccount, "id" | "userId" | "user"
     unlimitedQuota: row.unlimitedQuota,
     remainQuota: row.remainQuota,
     usedQuota: row.usedQuota,
+    keyLimits: keyLimitsOf(row),
     modelLimits: row.modelLimitsEnabled ? parseModelLimits(row.modelLimits) : undefined,
     allowIps: parseAllowIps(row.allowIps),
     group: row.group,
     autoGroups: autoGroupsOf(row.autoGroups),
     maxQuota: row.maxQuota,
   };
+}
+
+/** Undefined where the key has none, which most have not. */
+export function keyLimitsOf(row: TokenRow): KeyLimits | undefined {
+  const { budgetQuota, budgetPeriod, rpmLimit, tpmLimit, maxConcurrency } = row;
+  return anyOf({
+    budgetQuota,
+    budgetPeriod: isBudgetPeriod(budgetPeriod) ? budgetPeriod : "month",
+    rpmLimit,
+    tpmLimit,
+    maxConcurrency,
+  });
 }
 
 /** JSON of a user's setting; what cannot be read is none. */

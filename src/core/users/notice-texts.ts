@@ -58,6 +58,27 @@ export function lowQuotaNotice(language: Language, quota: string, serverAddress:
   };
 }
 
+/** Most of a budget is spent; `key`: whose it is by name, undefined for the account's own. */
+export function budgetNotice(
+  language: Language,
+  { key, used, budget, until }: { key: string | undefined; used: string; budget: string; until: string },
+): Notice {
+  if (language === "zh") {
+    const whose = key === undefined ? "您的账户" : `您的密钥「${key}」`;
+    return {
+      type: "budget_warning",
+      title: `${whose}的预算即将用完`,
+      content: `${whose}在本周期已用 ${used}，预算为 ${budget}。用完后请求将被拒绝，直到 ${until}。`,
+    };
+  }
+  const whose = key === undefined ? "your account" : `your key "${key}"`;
+  return {
+    type: "budget_warning",
+    title: `The budget of ${whose} is nearly used up`,
+    content: `${used} of the budget of ${budget} is spent in this period. Once it is used up, calls of ${whose} are refused until ${until}.`,
+  };
+}
+
 /** What the button "Send a test" sends. */
 export function testNotice(language: Language, siteName: string): Notice {
   return language === "zh"

@@ -7,8 +7,9 @@ import { auditSteps } from "../logs/audit.ts";
 import type { AuditActor } from "../logs/audit.ts";
 import { tokenRotated } from "../logs/sentences.ts";
 import { newSecret } from "./token-secret.ts";
-import { lockedRow, tokenJson } from "./tokens.ts";
-import type { TokenJson } from "./tokens.ts";
+import { lockedRow } from "./tokens.ts";
+import { tokenWithUse } from "./token-json.ts";
+import type { TokenJson } from "./token-json.ts";
 
 /**
  * A new secret for the key, which keeps its settings, its limits and its history. The one before is taken for so many
@@ -47,5 +48,5 @@ export async function rotateToken(
     return row;
   });
   await deps.accounts.tokenChanged(id);
-  return tokenJson(deps, saved);
+  return tokenWithUse(deps, saved);
 }

@@ -6,6 +6,8 @@ import { contains, countRows, q, sumOf } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { AUTO_GROUP, autoGroupsOf, MOST_AUTO_GROUPS } from "../../shared/auto-group.ts";
 import { TokenStatus } from "../../shared/enums.ts";
+import { LIMIT_NUMBERS } from "../../shared/key-limits.ts";
+import type { BudgetPeriod } from "../../shared/key-limits.ts";
 import { charactersIn, MAX_TOKEN_NAME } from "../../shared/name-limits.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
@@ -15,68 +17,9 @@ import type { TokenRow } from "./account-rows.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { autoGroups, groupChoices } from "./groups.ts";
 import { sha256Hex } from "../kit/seal.ts";
+import { openKey, tokenWithUse } from "./token-json.ts";
+import type { TokenJson } from "./token-json.ts";
 import { END_CHARACTERS, newSecret } from "./token-secret.ts";
-
-/** An API key as its owner sees it. */
-export interface TokenJson {
-  id: number;
-  user_id: number;
-  /** In clear, without `sk-`. */
-  key: string;
-  status: number;
-  name: string;
-  created_time: number;
-  /** Unix seconds; null until it is used. */
-  accessed_time: number | null;
-  expired_time: number;
-  remain_quota: number;
-  unlimited_quota: boolean;
-  model_limits_enabled: boolean;
-  model_limits: string;
-  allow_ips: string;
-  used_quota: number;
-  group: string;
-  /** With the group `auto`: the groups that are tried, in their order, separated by commas; empty: the site's. */
-  auto_groups: string;
-  /** The most that one call may cost, in units; 0: no cap. */
-  max_quota: number;
-  /** Until when the secret before the present one is taken, too (Unix seconds); 0: it is not. */
-  previous_until: number;
-  DeletedAt: null;
-}
-
-/** A key that was sealed under another encryption key shows as empty; the row stays usable for everything else. */
-function openKey(deps: Deps, row: TokenRow): string {
-  try {
-    return deps.seal.open("token", row.keySealed);
-  } catch {
-    return "";
-  }
-}
-
-export function tokenJson(deps: Deps, row: TokenRow): TokenJson {
-  return {
-    id: row.id,
-    user_id: row.userId,
-    key: openKey(deps, row),
-    status: row.status,
-    name: row.name,
-    created_time: row.createdTime,
-    accessed_time: row.accessedTime > 0 ? row.accessedTime : null,
-    expired_time: row.expiredTime,
-    remain_quota: row.remainQuota,
-    unlimited_quota: row.unlimitedQuota,
-    model_limits_enabled: row.modelLimitsEnabled,
-    model_limits: row.modelLimits,
-    allow_ips: row.allowIps,
-    used_quota: row.usedQuota,
-    group: row.group,
-    auto_groups: row.autoGroups,
-    max_quota: row.maxQuota,
-    previous_until: row.previousUntil > nowSeconds(deps) ? row.previousUntil : 0,
-    DeletedAt: null,
-  };
-}
 
 // --- lists ---------------------------------------------------------------------------------------------------------
 
@@ -157,12 +100,13 @@ export async function listTokens(
     .offset(term === "" ? query.offset : 0);
   if (term !== "") {
     // The ends only narrow the search: the opened key decides, and pages are cut from what it leaves.
-    const found = rows.map((row) => tokenJson(deps, row));
-    const items = found.filter(({ key }) => key.toLowerCase().includes(term.toLowerCase()));
-    return { items: items.slice(query.offset, query.offset + query.limit), total: items.length };
+    const found = rows.filter((row) => openKey(deps, row).toLowerCase().includes(term.toLowerCase()));
+    const page = found.slice(query.offset, query.offset + query.limit);
+    return { items: await Promise.all(page.map((row) => tokenWithUse(deps, row))), total: found.length };
   }
   const [count] = await deps.db.orm.select({ total: countRows() }).from(tokens).where(where);
-  return { items: rows.map((row) => tokenJson(deps, row)), total: count?.total ?? 0 };
+  const items = await Promise.all(rows.map((row) => tokenWithUse(deps, row)));
+  return { items, total: count?.total ?? 0 };
 }
 
 async function findToken(deps: Deps, owner: UserAccount, id: number): Promise<TokenRow> {
@@ -176,7 +120,7 @@ async function findToken(deps: Deps, owner: UserAccount, id: number): Promise<To
 }
 
 export async function getToken(deps: Deps, owner: UserAccount, id: number): Promise<TokenJson> {
-  return tokenJson(deps, await findToken(deps, owner, id));
+  return tokenWithUse(deps, await findToken(deps, owner, id));
 }
 
 // --- making and changing -------------------------------------------------------------------------------------------
@@ -191,6 +135,11 @@ export interface TokenInput {
   model_limits_enabled?: boolean | null | undefined;
   model_limits?: string | null | undefined;
   allow_ips?: string | null | undefined;
+  budget_quota?: number | null | undefined;
+  budget_period?: BudgetPeriod | null | undefined;
+  rpm_limit?: number | null | undefined;
+  tpm_limit?: number | null | undefined;
+  max_concurrency?: number | null | undefined;
   group?: string | null | undefined;
   /** Group names with commas between them, for the group `auto`. */
   auto_groups?: string | null | undefined;
@@ -284,10 +233,32 @@ type TokenChanges = Partial<
     | "allowIps"
     | "group"
     | "autoGroups"
+    | "budgetQuota"
+    | "budgetPeriod"
+    | "rpmLimit"
+    | "tpmLimit"
+    | "maxConcurrency"
     | "maxQuota"
     | "status"
   >
 >;
+
+const LIMIT_COLUMNS = {
+  budget_quota: "budgetQuota",
+  rpm_limit: "rpmLimit",
+  tpm_limit: "tpmLimit",
+  max_concurrency: "maxConcurrency",
+} as const;
+
+function limitChanges(input: TokenInput): TokenChanges {
+  const changes: TokenChanges = {};
+  for (const name of LIMIT_NUMBERS) {
+    const value = input[name];
+    if (typeof value === "number") changes[LIMIT_COLUMNS[name]] = value;
+  }
+  if (input.budget_period) changes.budgetPeriod = input.budget_period;
+  return changes;
+}
 
 function tokenChanges(
   deps: Deps,
@@ -307,7 +278,7 @@ function tokenChanges(
     checkQuota(input.max_quota, "max_quota");
     changes.maxQuota = input.max_quota;
   }
-  return Object.assign(changes, groupChanges(deps, owner, input, before));
+  return Object.assign(changes, limitChanges(input), groupChanges(deps, owner, input, before));
 }
 
 function checkQuota(quota: number | null | undefined, field = "remain_quota"): void {
@@ -378,7 +349,7 @@ export async function createToken(deps: Deps, owner: UserAccount, input: TokenIn
     return status === row.status ? row : yield* save(deps, tx, made.id, { status });
   });
   await deps.accounts.tokenChanged(row.id);
-  return tokenJson(deps, row);
+  return tokenWithUse(deps, row);
 }
 
 /** The row as of this moment; a write of its own values keeps settlements away until the transaction ends. */
@@ -443,7 +414,7 @@ export async function updateToken(
     return yield* save(deps, tx, id, changes);
   });
   await deps.accounts.tokenChanged(id);
-  return tokenJson(deps, saved);
+  return tokenWithUse(deps, saved);
 }
 
 /** Enables (1) or disables (2) a key. */
@@ -465,7 +436,7 @@ export async function setTokenStatus(
     return yield* save(deps, tx, id, { status });
   });
   await deps.accounts.tokenChanged(id);
-  return tokenJson(deps, saved);
+  return tokenWithUse(deps, saved);
 }
 
 /** The row stays for the tables; the key ends at once. */

@@ -6,6 +6,8 @@ import { q } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
 import { Role, UserStatus } from "../../shared/enums.ts";
 import type { AuditAction } from "../../shared/audit-actions.ts";
+import { parseLimitFields } from "../../shared/key-limits.ts";
+import type { LimitFields } from "../../shared/key-limits.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { refuse } from "../../shared/failures.ts";
 import { balanceSteps, checkChange, tellRoot } from "./balance-changes.ts";
@@ -54,6 +56,8 @@ export interface UserJson {
   inviter_id: number;
   DeletedAt: string | null;
   setting: string;
+  /** † Budget and limits of the user's own; null: those of the group. */
+  limits: LimitFields | null;
 }
 
 /** Rows as the wire knows them, with what is bound to each. */
@@ -107,6 +111,7 @@ function userJson(row: UserRow, identities: Record<string, string>): UserJson {
     inviter_id: row.inviterId,
     DeletedAt: row.deletedAt === null ? null : new Date(row.deletedAt * 1000).toISOString(),
     setting: publicSetting(row.setting),
+    limits: parseLimitFields(row.limits) ?? null,
   };
 }
 
@@ -356,13 +361,23 @@ export async function createUser(deps: Deps, actor: AuditActor, input: NewUser):
   return addUser(deps, { username, displayName, passwordHash, mail, by: actor });
 }
 
+function limitsText(limits: SentLimits | null): string {
+  const given = Object.entries(limits ?? {}).filter(([, value]) => value !== null && value !== undefined);
+  return given.length > 0 ? JSON.stringify(Object.fromEntries(given)) : "";
+}
+
 export interface UserUpdate extends BalanceChange {
   id: number;
   username?: string | undefined;
   display_name?: string | undefined;
   password?: string | undefined;
   group?: string | undefined;
+  /** null: those of the group again. */
+  limits?: SentLimits | null | undefined;
 }
+
+/** As the wire may have them: null counts as absent. */
+type SentLimits = { [Name in keyof LimitFields]: LimitFields[Name] | null };
 
 /** Writes what is present; a change of the balance is logged for the user it belongs to. */
 export async function updateUser(deps: Deps, actor: AuditActor, input: UserUpdate): Promise<void> {
@@ -378,6 +393,7 @@ export async function updateUser(deps: Deps, actor: AuditActor, input: UserUpdat
       throw refuse("group_unknown", { group: input.group });
     changes.group = input.group;
   }
+  if (input.limits !== undefined) changes.limits = limitsText(input.limits);
   if (input.password) {
     checkPassword(input.password);
     changes.passwordHash = await hashPassword(input.password);

@@ -67,7 +67,12 @@ export const channels: Readonly<Record<string, ConsoleOperation>> = {
     body: { type: 1, base_url: "https://api.example.org", key: "sk-…" },
   }),
   "POST /api/channel/copy/{id}": channel("Copy a channel with its key"),
-  "GET /api/channel/keys/{id}": channel("Which keys of a channel rest", {
-    description: "Until when, and why; never the keys.",
+  "GET /api/channel/keys/{id}": channel("The keys of a channel", {
+    description: "State, reason, since when, caps, use and rests of each; never the keys.",
+  }),
+  "POST /api/channel/multi_key/manage": channel("Manage the keys of a channel", {
+    description:
+      "One of the actions, for the key with `key_id` or at `key_index`; answers the keys as they are afterwards, in pages, with what a test found.",
+    body: { channel_id: 1, action: "disable_key", key_index: 0 },
   }),
 };

@@ -32,6 +32,7 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
   try {
     return await attemptChannels(services, call, policyOf(call), async (attempt) => {
       plan = undefined;
+      call.lease = attempt.lease;
       serveIn(call, attempt.group);
       // Waited for also where nothing has to be fetched: calls that came together go on together (lockstep.ts).
       const planned = await planCall(services.plans, call, attempt);

@@ -1,7 +1,7 @@
 // Takes a channel out of service when its upstream says that key or account no longer work; only a real change is
 // announced.
 import type { Channel } from "../../core/channels/rows.ts";
-import { disableChannel } from "../../core/channels/state.ts";
+import { disableKey } from "../../core/channels/state.ts";
 import type { StateDeps } from "../../core/channels/state.ts";
 import { scrub } from "../../protocol/classify.ts";
 import type { UpstreamRefusal } from "./attempt.ts";
@@ -39,11 +39,15 @@ export function mustDisable(
   return isFatal(refusal, channel.type, options.get("AutomaticDisableKeywords"));
 }
 
-/** Disables the channel because of what its upstream said. Never throws. */
-export async function disableFor(deps: StateDeps, channel: Channel, refusal: UpstreamRefusal): Promise<void> {
+/** Switches the key off because of what its upstream said, and with the last one its channel. Never throws. */
+export async function disableFor(
+  deps: StateDeps,
+  { channel, keyIndex }: { channel: Channel; keyIndex: number },
+  refusal: UpstreamRefusal,
+): Promise<void> {
   try {
-    await disableChannel(deps, channel, scrub(refusal.message) || `status code ${refusal.status}`);
+    await disableKey(deps, channel, keyIndex, scrub(refusal.message) || `status code ${refusal.status}`);
   } catch (error) {
-    deps.logger.error("channel could not be disabled", { channel: channel.id, error: String(error) });
+    deps.logger.error("key could not be disabled", { channel: channel.id, error: String(error) });
   }
 }

@@ -1,6 +1,7 @@
 // One relayed call as its stages pass it on: who requests what, at which price, and what has happened so far.
 // Holds what is worked out once for all attempts; an attempt changes nothing but the group of an automatic key.
 import type { Channel } from "../../core/channels/rows.ts";
+import type { Lease } from "../../core/channels/caps.ts";
 import type { Reservation } from "../../core/deps.ts";
 import type { OptionStore } from "../../core/options/store.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
@@ -31,6 +32,8 @@ export interface AttemptNote {
 type HangUpReason = "draining";
 
 export interface Call extends Indexed {
+  /** Its place under the caps of the channel and key that it is asked of. */
+  lease?: Lease | undefined;
   readonly request: Request;
   readonly requestId: string;
   /** For the language of what the gateway itself says. */

@@ -1,9 +1,12 @@
 // One request goes from channel to channel until one serves it: who is asked next and with which key, and what a failed
 // attempt does to the key, the channel and the log. Whoever asks upstreams for a caller goes through here.
+import type { Lease } from "../../core/channels/caps.ts";
+import type { ChosenKey } from "../../core/channels/keyring.ts";
 import type { PickedChannel, Picker } from "../../core/channels/picker.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
+import { KeyStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { unserved } from "./admission.ts";
 import type { Caller } from "./admission.ts";
@@ -30,6 +33,7 @@ export interface AttemptedRequest {
   readonly requestId: string;
   readonly caller: Caller;
   readonly model: string;
+  readonly prompt?: { readonly tokens: number };
   /** This channel and no other; it is asked once. */
   readonly pinned: Channel | undefined;
   /** Of its keys this one and no other: it stores what the request goes on from. */
@@ -49,6 +53,8 @@ export interface AttemptPolicy {
   accepts: (channel: Channel) => boolean;
   /** An answer goes on when its attempt has succeeded: whoever reads it tells the picker how it ended. */
   tellsEnd?: boolean;
+  /** What was opened lasts: whoever uses it gives its place back. */
+  keepsLease?: true;
   /** In whose words the error rows are written. */
   dialect: DialectName;
   /**
@@ -70,10 +76,12 @@ export interface ChannelAttempt {
   key: string;
   /** Which of the channel's keys it is. */
   keyIndex: number;
+  /** Its place under the caps of key and channel, until the attempt is over. */
+  lease: Lease;
   limits: AttemptLimits;
 }
 
-type ChosenKey = ReturnType<Deps["keyring"]["next"]>;
+type Place = Omit<ChannelAttempt, "limits">;
 
 /** What the attempts of one request share. */
 interface Run {
@@ -82,6 +90,10 @@ interface Run {
   policy: AttemptPolicy;
   /** Channels that are not asked again; another set once there are any, because most requests never have one. */
   excluded: ReadonlySet<number>;
+  /** Channels that could serve it and are full, as of the last look. */
+  full: Set<number>;
+  /** How long room is waited for (performance.now()). */
+  queueUntilMs: number;
 }
 
 const NONE: ReadonlySet<number> = new Set();
@@ -89,6 +101,7 @@ const BYTES_PER_MIB = 1024 * 1024;
 /** How long a key rests that its provider rejected, or asked to be patient with. */
 const REJECTED_KEY_MS = 600_000;
 const LIMITED_KEY_MS = 30_000;
+const LONGEST_QUOTA_MS = 24 * 3_600_000;
 
 /**
  * Runs attempts until one succeeds, under one deadline. `tryOne` throws an AttemptFailure (or a retryable Failure) for a
@@ -106,7 +119,8 @@ export async function attemptChannels<T>(
 ): Promise<T> {
   const { deps, picker } = services;
   const { options, keyring, clock } = deps;
-  const run: Run = { services, request, policy, excluded: NONE };
+  const queueUntilMs = performance.now() + options.get("relay.queue_ms");
+  const run: Run = { services, request, policy, excluded: NONE, full: new Set(), queueUntilMs };
   const deadlineAtMs = performance.now() + options.get("relay.deadline_seconds") * 1000;
   const firstByteMs = options.get("relay.first_byte_timeout_seconds") * 1000;
   const maxAnswerBytes = options.get("relay.max_answer_mb") * BYTES_PER_MIB;
@@ -114,16 +128,21 @@ export async function attemptChannels<T>(
   let last: unknown;
   while (triesLeft > 0) {
     const place = nextPlace(run);
-    if (!place) break;
-    const { channel, group } = place;
+    if (!place) {
+      if (await waitForRoom(run, deadlineAtMs)) continue;
+      break;
+    }
+    const { channel, keyIndex, lease } = place;
     const startedMs = performance.now();
     const deadlineMs = deadlineAtMs - startedMs;
-    if (deadlineMs <= 0) break;
-    const nowMs = clock.monotonicMs();
-    const { key, index: keyIndex } = keyFor(run, channel, nowMs);
-    const attempt = { channel, group, key, keyIndex, limits: { firstByteMs, deadlineMs, maxAnswerBytes } };
+    if (deadlineMs <= 0) {
+      lease.release();
+      break;
+    }
+    const attempt = { ...place, limits: { firstByteMs, deadlineMs, maxAnswerBytes } };
     try {
       const result = await tryOne(attempt);
+      if (policy.tellsEnd !== true && policy.keepsLease !== true) lease.release();
       note(request, channel, startedMs, "ok", 200);
       if (!request.isTest) {
         keyring.wake(channel, keyIndex, request.model);
@@ -132,6 +151,7 @@ export async function attemptChannels<T>(
       }
       return result;
     } catch (thrown) {
+      lease.release();
       if (isBeyond(thrown) && !request.pinned) {
         picker.abandoned(channel, request.model);
         exclude(run, channel);
@@ -150,21 +170,86 @@ export async function attemptChannels<T>(
       triesLeft--;
     }
   }
-  throw last ?? noChannel(run);
+  throw last ?? (run.full.size > 0 ? noRoom(run) : noChannel(run));
 }
 
-function nextPlace({ services, request, policy, excluded }: Run): PickedChannel | undefined {
+/** Channel, key and a place under their caps, all of one moment; undefined: nobody can be asked now. */
+function nextPlace(run: Run): Place | undefined {
+  const { deps } = run.services;
+  const nowMs = deps.clock.monotonicMs();
+  if (run.full.size > 0) run.full.clear();
+  const picked = nextChannel(run, nowMs);
+  if (!picked) return undefined;
+  const { channel, group } = picked;
+  const chosen = keyFor(run, channel, nowMs);
+  if (!chosen) {
+    run.services.picker.abandoned(channel, run.request.model);
+    if (deps.keyring.fitness(channel, run.request.model, nowMs, tokensOf(run)) !== "off")
+      run.full.add(channel.id);
+    return undefined;
+  }
+  const { key, index: keyIndex } = chosen;
+  return { channel, group, key, keyIndex, lease: deps.caps.take(channel, keyIndex, tokensOf(run), nowMs) };
+}
+
+/** Of the prompt, as far as it is known. */
+function tokensOf({ request }: Run): number {
+  return request.prompt?.tokens ?? 0;
+}
+
+function nextChannel(run: Run, nowMs: number): PickedChannel | undefined {
+  const { services, request, policy, excluded } = run;
   const { pinned, pinnedKey, model, caller } = request;
   const { group, auto } = caller;
-  const nowMs = services.deps.clock.monotonicMs();
-  if (!pinned && auto) return services.picker.pickAmong(auto, model, excluded, nowMs, policy.accepts);
-  if (!pinned) {
-    const channel = services.picker.pick(group, model, excluded, nowMs, policy.accepts);
-    return channel && { channel, group };
+  const { deps, picker } = services;
+  if (pinned) {
+    if (excluded.size > 0) return undefined;
+    if (pinnedKey !== undefined)
+      claimAccount(services, { channel: pinned, keyIndex: pinnedKey, model }, nowMs);
+    return { channel: pinned, group };
   }
-  if (excluded.size > 0) return undefined;
-  if (pinnedKey !== undefined) claimAccount(services, { channel: pinned, keyIndex: pinnedKey, model }, nowMs);
-  return { channel: pinned, group };
+  const pick = (accepts: (channel: Channel) => boolean): PickedChannel | undefined => {
+    if (auto) return picker.pickAmong(auto, model, excluded, nowMs, accepts);
+    const channel = picker.pick(group, model, excluded, nowMs, accepts);
+    return channel && { channel, group };
+  };
+  if (deps.keyring.isCalm() && !deps.routing.hasLimits()) return pick(policy.accepts);
+  const isFit = (channel: Channel, orResting: boolean): boolean => {
+    if (!policy.accepts(channel)) return false;
+    const fitness = deps.keyring.fitness(channel, model, nowMs, tokensOf(run));
+    if (fitness === "full") run.full.add(channel.id);
+    return fitness === "fit" || (orResting && fitness === "resting");
+  };
+  // Where all keys rest, one of them still serves: a refusal would help nobody.
+  return pick((channel) => isFit(channel, false)) ?? pick((channel) => isFit(channel, true));
+}
+
+/** Waits until a channel that is full may have room; false: the time for it is over. */
+async function waitForRoom(run: Run, deadlineAtMs: number): Promise<boolean> {
+  const { services, request, full } = run;
+  const { caps, clock } = services.deps;
+  const { signal } = request.request;
+  const leftMs = Math.min(run.queueUntilMs, deadlineAtMs) - performance.now();
+  if (full.size === 0 || leftMs <= 0 || signal.aborted) return false;
+  await caps.wait([...full], Math.min(leftMs, roomInMs(run, clock.monotonicMs())), signal);
+  return !signal.aborted;
+}
+
+function roomInMs({ services, full }: Run, nowMs: number): number {
+  const { routing, caps } = services.deps;
+  return Math.min(
+    ...[...full].map((id) => {
+      const channel = routing.channel(id);
+      return channel ? caps.roomInMs(channel, nowMs) : 1;
+    }),
+  );
+}
+
+/** Everybody who could serve is full: the client reads when to come again. */
+function noRoom(run: Run): Failure {
+  const seconds = Math.max(1, Math.ceil(roomInMs(run, run.services.deps.clock.monotonicMs()) / 1000));
+  const params = { model: run.request.model, seconds };
+  return new Failure("limit", "channel_capacity_exhausted", { params, retryAfterSeconds: seconds });
 }
 
 /** Only this account can serve: while it rests nobody is asked, and the client reads when to come again. */
@@ -173,6 +258,7 @@ function claimAccount(
   { channel, keyIndex, model }: { channel: Channel; keyIndex: number; model: string },
   nowMs: number,
 ): void {
+  if (channel.keyRows[keyIndex]?.status !== KeyStatus.on) throw responseUnavailable(false);
   const ofKey = deps.keyring.restOf(channel, keyIndex, model, nowMs);
   const ofChannel = ofKey ? undefined : picker.claim(channel, model, nowMs);
   if (!ofKey && !ofChannel) return;
@@ -181,13 +267,21 @@ function claimAccount(
   throw responseUnavailable(isLimit, Math.max(1, Math.ceil((untilMs - nowMs) / 1000)));
 }
 
-function keyFor({ services, request, policy }: Run, channel: Channel, nowMs: number): ChosenKey {
-  const { keyring } = services.deps;
-  const { model, pinnedKey } = request;
-  if (pinnedKey !== undefined) return { key: channel.keys[pinnedKey] ?? "", index: pinnedKey };
-  return policy.keepsToFirstKey === true
-    ? keyring.first(channel, model, nowMs)
-    : keyring.next(channel, model, nowMs);
+function keyFor(run: Run, channel: Channel, nowMs: number): ChosenKey | undefined {
+  const { services, request, policy } = run;
+  const { keyring, caps } = services.deps;
+  const { model, pinnedKey, caller } = request;
+  const tokens = tokensOf(run);
+  // A test asks a key on purpose, also one that is off.
+  if (request.isTest) return { key: channel.keys[0] ?? "", index: 0 };
+  if (pinnedKey !== undefined) {
+    const isOpen = !channel.isCapped || caps.hasRoom(channel, pinnedKey, tokens, nowMs);
+    return isOpen ? { key: channel.keys[pinnedKey] ?? "", index: pinnedKey } : undefined;
+  }
+  if (policy.keepsToFirstKey === true) return keyring.first(channel, model, nowMs, tokens);
+  // A lone key and the usual mode need to know nothing of the caller.
+  if (channel.keyMode !== "affinity") return keyring.next(channel, model, nowMs, { tokens });
+  return keyring.next(channel, model, nowMs, { tokens, sticky: `${caller.user.id} ${model}` });
 }
 
 function exclude(run: Run, channel: Channel): void {
@@ -220,9 +314,9 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
   if (!restKey(deps, attempt, request.model, rejected)) {
     exclude(run, channel);
     reportFailed(run, channel, failed);
-    // Where another key was only asked for patience, the channel works again when that is over.
-    if (isFatal && deps.keyring.areAllRejected(channel)) void disableFor(deps, channel, refusal);
   }
+  // With the last key that was on its channel goes off.
+  if (isFatal) void disableFor(deps, attempt, refusal);
   if (request.request.signal.aborted) return false;
   return policy.mayRetry ? policy.mayRetry(failed, channel) : mayRetry(failed, channel.type);
 }
@@ -248,17 +342,33 @@ function reportFailed(
  * it is rejected. True when other keys of the channel go on.
  */
 export function restKey(
-  deps: Pick<Deps, "keyring" | "clock">,
+  deps: Pick<Deps, "keyring" | "clock" | "caps">,
   { channel, keyIndex }: Pick<ChannelAttempt, "channel" | "keyIndex">,
   model: string,
   { failure, verdict }: AttemptFailure,
 ): boolean {
   if (verdict !== "rejected" && verdict !== "limited") return false;
   const wantedMs = (failure.retryAfterSeconds ?? 0) * 1000;
+  const id = channel.keyRows[keyIndex]?.id ?? 0;
+  if (verdict === "limited") deps.caps.countLimited(id);
+  // An account that is used up until tomorrow says so; who only asks for patience is believed ten minutes.
+  const mostMs = failure.kind === "upstream-quota" ? LONGEST_QUOTA_MS : REJECTED_KEY_MS;
+  const leastMs = verdict === "rejected" ? REJECTED_KEY_MS : 1000;
   const restMs =
-    verdict === "rejected" ? REJECTED_KEY_MS : Math.max(LIMITED_KEY_MS, Math.min(wantedMs, REJECTED_KEY_MS));
+    wantedMs > 0
+      ? Math.max(leastMs, Math.min(wantedMs, mostMs))
+      : verdict === "rejected"
+        ? REJECTED_KEY_MS
+        : LIMITED_KEY_MS;
   const detail = failure.internal?.slice(0, 200) ?? failure.code;
-  const rest = { reason: verdict, restMs, detail, ...(verdict === "limited" ? { model } : {}) };
+  const untilUpstream = wantedMs > 0;
+  const rest = {
+    reason: verdict,
+    restMs,
+    detail,
+    untilUpstream,
+    ...(verdict === "limited" ? { model } : {}),
+  };
   return deps.keyring.rest(channel, keyIndex, rest, deps.clock.monotonicMs());
 }
 

@@ -1,6 +1,7 @@
 // One channel asked on the gateway's own account (tests, balances, model lists): key after key, until one is accepted.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
+import { KeyStatus } from "../../shared/enums.ts";
 import { AttemptFailure, failureIn } from "./attempt.ts";
 import { restKey } from "./channel-attempts.ts";
 
@@ -26,7 +27,11 @@ export function keysInOrder(
   model: string = NO_MODEL,
 ): ChannelKey[] {
   const nowMs = clock.monotonicMs();
-  const keys = channel.keys.map((key, keyIndex) => ({ key, keyIndex }));
+  const all = channel.keys.map((key, keyIndex) => ({ key, keyIndex }));
+  const statusOf = ({ keyIndex }: ChannelKey) => channel.keyRows[keyIndex]?.status;
+  const on = all.filter((key) => statusOf(key) === KeyStatus.on);
+  // What somebody switched off is never asked; what went off by itself only where nothing else is there.
+  const keys = on.length > 0 ? on : all.filter((key) => statusOf(key) === KeyStatus.autoOff);
   const isFit = ({ keyIndex }: ChannelKey) => !keyring.restOf(channel, keyIndex, model, nowMs);
   const fit = keys.filter(isFit);
   const resting = keys.filter((key) => !isFit(key));
@@ -72,7 +77,7 @@ function isRefusedKey({ verdict }: AttemptFailure): boolean {
  * providers refuse every key that calls are made with on such an address (OpenAI's billing wants a session's).
  */
 export async function askWithKeys<T>(
-  deps: Pick<Deps, "keyring" | "clock">,
+  deps: Pick<Deps, "keyring" | "clock" | "caps">,
   channel: Channel,
   ask: (key: string) => Promise<T>,
   isEnough?: (answer: T) => boolean,

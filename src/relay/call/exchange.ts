@@ -1,7 +1,7 @@
 // One request to the gateway and its answer, whatever is requested: its id, its failures in the client's dialect, and what is
 // given back when it is over.
 import type { Deps } from "../../core/deps.ts";
-import type { RateRule } from "../../core/kit/rate-limit.ts";
+import type { RateRule, RateState } from "../../core/kit/rate-limit.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
 import { refuseBadHost } from "../../http/host.ts";
 import { relayLanguageOf } from "../../http/messages.ts";
@@ -75,11 +75,11 @@ export async function runExchange(
   lockstep.enter();
   try {
     const response = await answer(services, exchange);
-    if (exchange.rate) endRate(services, exchange, response, true);
+    tellRates(services, exchange, response, true);
     return response;
   } catch (error) {
     const response = refusal(services, exchange, error);
-    if (exchange.rate) endRate(services, exchange, response, false);
+    tellRates(services, exchange, response, false);
     return response;
   } finally {
     bodies.done(request);
@@ -88,19 +88,29 @@ export async function runExchange(
   }
 }
 
-/** The call no longer takes the place of a success, and its answer says where the caller stands. */
+/** The answer says where the caller stands: of the site's rate and the limits of key and user, what leaves least. */
+function tellRates(services: CallServices, exchange: Exchange, response: Response, isSuccess: boolean): void {
+  const { clock, limits } = services.deps;
+  const { caller, rate } = exchange;
+  const states = caller && limits.states(caller);
+  const ofSite = rate && endRate(services, rate, isSuccess);
+  if (!ofSite && !states) return;
+  const { dialect } = exchange.endpoint;
+  const ofKey = states?.requests;
+  const requests = ofKey && ofSite && ofSite.remaining <= ofKey.remaining ? ofSite : (ofKey ?? ofSite);
+  if (requests) setRateHeaders(response.headers, dialect, "requests", requests, clock.nowMs());
+  if (states?.tokens) setRateHeaders(response.headers, dialect, "tokens", states.tokens, clock.nowMs());
+}
+
+/** The call no longer takes the place of a success. */
 function endRate(
   { limiter, deps }: CallServices,
-  { rate, endpoint }: Exchange,
-  response: Response,
+  { userId, rule, isAdmitted }: NonNullable<Exchange["rate"]>,
   isSuccess: boolean,
-): void {
-  if (!rate) return;
-  const { userId, rule } = rate;
+): RateState {
   const nowMs = deps.clock.monotonicMs();
-  if (rate.isAdmitted) limiter.ended(userId, rule, isSuccess, nowMs);
-  const state = limiter.state(userId, rule, nowMs);
-  setRateHeaders(response.headers, endpoint.dialect, state, deps.clock.nowMs());
+  if (isAdmitted) limiter.ended(userId, rule, isSuccess, nowMs);
+  return limiter.state(userId, rule, nowMs);
 }
 
 /** How a failure is written for the client of this request. */

@@ -143,6 +143,7 @@ export async function forecast(services: HoldServices, asked: HoldRequest): Prom
   const facts = factsFor(services.deps.routing, asked);
   const request = await withCounted(services, asked);
   const { cap, caller } = request;
+  await services.deps.ledger.ready(caller);
   const growsAlong = cap === undefined && growsWith(request, facts);
   const terms = termsOf(services, request, facts);
   const wanted = wantedOf(services, request, terms, growsAlong);
@@ -212,6 +213,8 @@ export interface HoldServices {
 
 /** Holds back what the call may cost. Usually at once: a promise for every call would cost each of them a turn. */
 export function holdCall(services: HoldServices, request: HoldRequest): Held | Promise<Held> {
+  const unread = services.deps.ledger.ready(request.caller);
+  if (unread) return unread.then(() => holdCall(services, request));
   const facts = factsFor(services.deps.routing, request);
   // A hard cap goes by what the prompt is, not by what it may be.
   if (request.cap !== undefined)
@@ -238,7 +241,7 @@ function reserveFor(
   facts: ChannelFacts,
   growsAlong: boolean,
 ): Held | Promise<Held> {
-  const { caller, endpoint, requestId } = request;
+  const { caller, endpoint, requestId, prompt, model } = request;
   const { ledger } = services.deps;
   const { user, token } = caller;
   const terms = termsOf(services, request, facts);
@@ -247,6 +250,9 @@ function reserveFor(
     user,
     token,
     ...wantedOf(services, request, terms, growsAlong),
+    promptTokens: prompt.tokens,
+    tokens:
+      prompt.tokens + (endpoint.answersTokens === false ? 0 : answerTokens(terms, services.usual.of(model))),
   };
   if (!isFarEnough(services, request, terms, wanted.amount))
     return withCounted(services, request).then((counted) => reserveFor(services, counted, facts, growsAlong));
@@ -256,6 +262,11 @@ function reserveFor(
   return reserved instanceof Promise
     ? reserved.then((reservation) => heldFor(services, request, { reservation, terms, growsAlong }))
     : heldFor(services, request, { reservation: reserved, terms, growsAlong });
+}
+
+/** Of an answer of the usual length, or of the client's limit where that is shorter. */
+function answerTokens({ clientLimit, choices }: HoldTerms, usual: number): number {
+  return choices * Math.min(clientLimit ?? usual, usual);
 }
 
 /** Reserves; where the balance cannot pay, clients of the endpoint know that by a code of its own. */

@@ -58,6 +58,7 @@ export function createInFlightCalls(readOnMs: () => number): InFlightCalls {
     },
     add: (call) => calls.add(call),
     remove(call) {
+      call.lease?.release();
       calls.delete(call);
       if (calls.size > 0 || !idle) return;
       idle.resolve();

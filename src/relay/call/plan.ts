@@ -48,6 +48,8 @@ export interface Plan {
   channel: Channel;
   /** Of the channel's keys the one that it is asked with. */
   key: string;
+  /** Its place among them, from 0. */
+  keyIndex: number;
   /** Dialect that the upstream speaks on this path. */
   dialect: Required<Dialect>;
   /** The answer is written in the client's dialect; otherwise its bytes pass through. */
@@ -160,6 +162,7 @@ interface Target {
   /** The requested model behind the channel's mapping. */
   mapped: string;
   key: string;
+  keyIndex: number;
 }
 
 interface ConvertedBody {
@@ -203,6 +206,7 @@ function unserved(call: Call): Failure {
 interface PlannedFor {
   channel: Channel;
   key: string;
+  keyIndex: number;
   isChatOnly?: boolean;
 }
 
@@ -213,7 +217,7 @@ interface PlannedFor {
 export function planCall(
   context: PlanContext,
   call: Call,
-  { channel, key, isChatOnly = context.chatOnly.has(channel) }: PlannedFor,
+  { channel, key, keyIndex, isChatOnly = context.chatOnly.has(channel) }: PlannedFor,
 ): Plan | Promise<Plan> {
   const row = providerOf(channel.type);
   if (!row) throw unserved(call);
@@ -223,7 +227,7 @@ export function planCall(
   const found = chatRoute(own, { channel, row, endpoint: call.endpoint, model: mapped, isChatOnly });
   if (!found) throw unserved(call);
   const dialect = DIALECTS[found.route.dialect];
-  const target: Target = { context, call, channel, row, found, mapped, key };
+  const target: Target = { context, call, channel, row, found, mapped, key, keyIndex };
   if (!mustConvert(call, channel, dialect.name) && !mustInline(call, row)) return passPlan(target);
   const request = conversationOf(call, context.seal);
   const media = mediaToInline(request, dialect.name);
@@ -307,6 +311,7 @@ function passPlan(target: Target): Plan {
   return {
     channel,
     key: target.key,
+    keyIndex: target.keyIndex,
     dialect: DIALECTS[dialect],
     isConverted: false,
     upstreamModel: isRaw ? call.model : built.model,
@@ -342,6 +347,7 @@ function convertedPlan(target: Target, request: CanonicalRequest): Plan {
   return {
     channel,
     key: target.key,
+    keyIndex: target.keyIndex,
     dialect,
     isConverted: true,
     upstreamModel: built.model,

@@ -99,7 +99,7 @@ export function createResponseAffinity(
         upstreamId: responseId,
         tokenId: call.caller.token?.id ?? 0,
         channelId: plan.channel.id,
-        keyHash: keyHashes(plan.channel)[plan.channel.keys.indexOf(plan.key)] ?? "",
+        keyHash: plan.channel.keyRows[plan.keyIndex]?.hash ?? "",
         modelName: storableText(call.model),
         tokenCount: tokens,
         createdAt,

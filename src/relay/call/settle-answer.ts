@@ -70,6 +70,8 @@ export async function settleUnanswered(
 
 async function settleFull(services: CallServices, answer: FullAnswer): Promise<SettledAnswer> {
   const { call, meter, plan, json } = answer;
+  // It has been read in full.
+  call.lease?.release();
   const { endpoint } = call;
   const forbidden = services.screens.answer(answer);
   const outputTokens = (): Promise<number> => countFull(services, answer);
@@ -219,6 +221,7 @@ function tellEnd(
   { call, plan }: Pick<Answer, "call" | "plan">,
   reason: EndReason,
 ): void {
+  call.lease?.release();
   if (call.isTest) return;
   const nowMs = deps.clock.monotonicMs();
   if (reason === "completed") picker.succeeded(plan.channel, call.model, nowMs);

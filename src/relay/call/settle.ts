@@ -1,5 +1,6 @@
 // Turns the end of a call into its charge and its log row: usage known or estimated, by the table of cases.
 // Never guesses silently (an estimated charge says so in the log), and reads no price: the call's own is frozen.
+import { keyFields } from "../../core/channels/rows.ts";
 import { calledModel, chargeSentence } from "../../core/logs/sentences.ts";
 import { costOf, withTier } from "../../core/prices/prices.ts";
 import type { CallFacts } from "../../core/prices/prices.ts";
@@ -95,12 +96,14 @@ export async function settleCall(
               costOf(price, withCountedOutput(usage, tokens), { ...facts, quotaCap: undefined }).quota -
               charge.quota,
           );
+    call.lease?.spend(promptTokens(usage) + completionTokens(usage));
     await call.reservation.settle({
       quota: charge.quota,
       promptTokens: promptTokens(usage),
       completionTokens: completionTokens(usage),
       modelName: call.model,
       channelId: plan.channel.id,
+      keyId: plan.channel.keyRows[plan.keyIndex]?.id,
       group: call.group,
       isStream: end.isStream,
       useTimeMs: Math.round(performance.now() - call.startedMs),
@@ -245,7 +248,10 @@ function otherFields(
 ): Record<string, unknown> {
   const other: Record<string, unknown> = {
     frt: end.firstByteMs === undefined ? -1000 : Math.round(end.firstByteMs),
-    admin_info: { use_channel: call.attempts.map((note) => String(note.channel)) },
+    admin_info: {
+      use_channel: call.attempts.map((note) => String(note.channel)),
+      ...keyFields(plan.channel, plan.keyIndex),
+    },
     attempts: call.attempts,
     end_reason: end.reason,
     client_dialect: call.endpoint.dialect,

@@ -1,6 +1,7 @@
 // Opens a realtime session's upstream: channel after channel and key after key as for any other call, with the amount for
 // the first turn held back before each attempt.
 import { upstreamModel } from "../../core/channels/rows.ts";
+import type { Lease } from "../../core/channels/caps.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import { baseUrlOf, requireServed, routeFor, upstreamUrl } from "../../providers/address.ts";
 import { providerOf } from "../../providers/catalog.ts";
@@ -24,6 +25,9 @@ export interface OpenedUpstream {
   /** In the group that its channel was asked in. */
   caller: Caller;
   channel: Channel;
+  keyIndex: number;
+  /** The session's place: to be released at its end. */
+  lease: Lease;
   upstreamModel: string;
   upstream: UpstreamSocket;
   firstTurn: TurnHold;
@@ -42,7 +46,7 @@ export async function openUpstream(
     return await attemptChannels(
       services,
       request,
-      { accepts: (channel) => canServe(channel, model), dialect: "openai-chat" },
+      { accepts: (channel) => canServe(channel, model), dialect: "openai-chat", keepsLease: true },
       (attempt) => openOne(services, holds, request, attempt),
     );
   } catch (error) {
@@ -56,7 +60,7 @@ async function openOne(
   request: RealtimeRequest,
   attempt: ChannelAttempt,
 ): Promise<OpenedUpstream> {
-  const { channel, limits } = attempt;
+  const { channel, keyIndex, lease, limits } = attempt;
   const site = deps.options.get("ServerAddress");
   const { target, upstreamModel } = socketTarget(request, attempt, site);
   await deps.reach.target(target.url, channel);
@@ -71,7 +75,7 @@ async function openOne(
       channel,
       clientSignal: request.request.signal,
     });
-    return { caller, channel, upstreamModel, upstream, firstTurn };
+    return { caller, channel, keyIndex, lease, upstreamModel, upstream, firstTurn };
   } catch (error) {
     await firstTurn.reservation.release();
     throw error;

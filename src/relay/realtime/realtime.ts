@@ -176,7 +176,7 @@ async function openSession(services: Services, realtimeRequest: RealtimeRequest)
 function sessionParts(
   { deps, parts, holds, sessions }: Services,
   { request, requestId, model, attempts, cap }: RealtimeRequest,
-  { caller, channel, upstreamModel, upstream, firstTurn }: OpenedUpstream,
+  { caller, channel, keyIndex, lease, upstreamModel, upstream, firstTurn }: OpenedUpstream,
 ): SessionParts {
   const { counter, usual } = parts;
   return {
@@ -186,6 +186,7 @@ function sessionParts(
     language: relayLanguageOf(request, deps.options),
     caller,
     channel,
+    keyIndex,
     model,
     upstreamModel,
     attempts,
@@ -198,7 +199,10 @@ function sessionParts(
     refusal: (turn) => holds.refusal(caller, turn),
     charged: (usage) => usual.learn(model, completionTokens(usage)),
     ...admissionChecks(deps, request, caller, model),
-    ended: (session) => sessions.remove(session),
+    ended: (session) => {
+      lease.release();
+      sessions.remove(session);
+    },
     congested: (session) => sessions.congested(session),
   };
 }

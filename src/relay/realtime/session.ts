@@ -37,6 +37,8 @@ export interface SessionParts {
   language: Language;
   caller: Caller;
   channel: Channel;
+  /** Of the channel's keys, from 0. */
+  keyIndex: number;
   /** As requested: the name of the log. */
   model: string;
   upstreamModel: string;

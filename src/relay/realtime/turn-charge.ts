@@ -1,6 +1,7 @@
 // Charges one turn of a realtime session and writes its log row.
 import { spokenChargeSentence } from "../../core/logs/sentences.ts";
 import { costOf } from "../../core/prices/prices.ts";
+import { keyFields } from "../../core/channels/rows.ts";
 import type { CallFacts } from "../../core/prices/prices.ts";
 import { decideCharge, isEstimated, quotaCapOf, usageTrust } from "../../core/ledger/settle-policy.ts";
 import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
@@ -15,7 +16,7 @@ import type { TurnHold } from "./turn-hold.ts";
 interface EndedTurn {
   parts: Pick<
     SessionParts,
-    "counter" | "caller" | "channel" | "model" | "upstreamModel" | "requestId" | "attempts"
+    "counter" | "caller" | "channel" | "keyIndex" | "model" | "upstreamModel" | "requestId" | "attempts"
   >;
   turn: TurnHold;
   meter: TurnMeter;
@@ -53,6 +54,7 @@ export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
     completionTokens: completionTokens(usage),
     modelName: model,
     channelId: channel.id,
+    keyId: channel.keyRows[parts.keyIndex]?.id,
     group: caller.group,
     isStream: true,
     useTimeMs: Math.round(performance.now() - startedMs),
@@ -88,7 +90,10 @@ function turnFields(
   const hasBoth = startedMs !== 0 && firstOutputMs !== 0;
   return {
     frt: hasBoth ? Math.max(0, Math.round(firstOutputMs - startedMs)) : -1000,
-    admin_info: { use_channel: attempts.map((note) => String(note.channel)) },
+    admin_info: {
+      use_channel: attempts.map((note) => String(note.channel)),
+      ...keyFields(parts.channel, parts.keyIndex),
+    },
     attempts,
     end_reason: end,
     ...(end === "balance" ? { stopped: "balance" } : {}),

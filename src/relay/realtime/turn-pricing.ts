@@ -54,6 +54,8 @@ export function createTurnHolds(deps: Deps, { usual }: Pick<RelayParts, "usual">
     // The running turn's own hold is all that is left: whichever of user and key has less is named.
     refusal({ user, token }, { session, left = Infinity, reservation }) {
       if (session && reservation.amount >= left) return overCap(options, session.units + 1, session.units);
+      const overBudget = deps.limits.refusal({ user, token });
+      if (overBudget) return overBudget;
       const ofUser = user.quota - user.reserved;
       const ofToken = token && !token.unlimitedQuota ? token.remainQuota - token.reserved : Infinity;
       if (ofToken >= ofUser)

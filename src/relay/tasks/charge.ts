@@ -88,6 +88,7 @@ export async function settleTask(
     action: string;
     model: string;
     channelId: number;
+    keyId: number;
     /** In which it was taken. */
     group: string;
     /** Behind the sentence. */
@@ -103,6 +104,7 @@ export async function settleTask(
     completionTokens: 0,
     modelName: task.model,
     channelId: task.channelId,
+    keyId: task.keyId,
     group: task.group,
     isStream: false,
     useTimeMs: Math.round(performance.now() - call.startedMs),

@@ -56,6 +56,8 @@ interface Submitting<Row extends TaskRow> {
 
 interface Submitted {
   channel: Channel;
+  /** Of the channel's key that it was asked with. */
+  keyId: number;
   /** In which the channel was asked. */
   group: string;
   answer: TaskAnswer;
@@ -76,7 +78,7 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
   if (cap !== undefined && prices.dearest.quota > cap) throw overCap(deps.options, prices.dearest.quota, cap);
   const held = await holdPrice(deps, wire, caller, prices.dearest);
   try {
-    const { answer, channel, group } = await askChannels(submitting, held.requestId, pinned);
+    const { answer, channel, keyId, group } = await askChannels(submitting, held.requestId, pinned);
     const price = prices.byGroup.get(group) ?? prices.dearest;
     const atMs = deps.clock.nowMs();
     const quota = answer.failure ? 0 : price.quota;
@@ -86,6 +88,7 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
       userId: caller.user.id,
       tokenId: caller.token?.id ?? 0,
       channelId: channel.id,
+      keyId,
       group,
       modelName: submission.model,
       requestId: held.requestId,
@@ -96,7 +99,16 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
     if (quota > 0) {
       const { action, model } = submission;
       const suffix = wire.chargeSuffix(answer.upstreamId);
-      await settleTask(held, price, { call, action, model, channelId: channel.id, group, suffix, atMs });
+      await settleTask(held, price, {
+        call,
+        action,
+        model,
+        channelId: channel.id,
+        keyId,
+        group,
+        suffix,
+        atMs,
+      });
     } else await held.release();
     return new Response(submission.reply?.(answer) ?? answer.text, {
       status: answer.status,
@@ -185,11 +197,12 @@ async function askChannels<Row extends TaskRow>(
   try {
     return await attemptChannels(services, attempted, policyOf(wire), async (attempt) => {
       refused = undefined;
-      const { channel, group } = attempt;
+      const { channel, group, keyIndex } = attempt;
+      const keyId = channel.keyRows[keyIndex]?.id ?? 0;
       const answer = wire.readAnswer(await askOnce(submitting, attempt), channel);
       await disableIfOutOfService(submitting, channel, answer);
-      if (!answer.failure) return { channel, group, answer };
-      refused = { channel, group, answer };
+      if (!answer.failure) return { channel, keyId, group, answer };
+      refused = { channel, keyId, group, answer };
       throw answer.failure;
     });
   } catch (error) {

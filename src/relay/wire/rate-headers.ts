@@ -16,12 +16,14 @@ function shortDuration(seconds: number): string {
 }
 
 /**
- * Sets the headers of the dialect: OpenAI's `x-ratelimit-*-requests`, Anthropic's `anthropic-ratelimit-requests-*` with the
- * moment in RFC 3339 (its reference, "Rate limits", response headers); Google's clients know none. `nowMs` is the time of day.
+ * Sets the headers of the dialect: OpenAI's `x-ratelimit-*-requests` and `-tokens`, Anthropic's
+ * `anthropic-ratelimit-requests-*` and `-tokens-*` with the moment in RFC 3339 (its reference, "Rate limits", response
+ * headers); Google's clients know none. `nowMs` is the time of day.
  */
 export function setRateHeaders(
   headers: Headers,
   dialect: DialectName,
+  of: "requests" | "tokens",
   { limit, remaining, resetMs }: RateState,
   nowMs: number,
 ): void {
@@ -29,12 +31,12 @@ export function setRateHeaders(
   if (dialect === "gemini") return;
   if (dialect === "anthropic") {
     const at = new Date((Math.floor(nowMs / 1000) + resetSeconds) * 1000);
-    headers.set("anthropic-ratelimit-requests-limit", String(limit));
-    headers.set("anthropic-ratelimit-requests-remaining", String(remaining));
-    headers.set("anthropic-ratelimit-requests-reset", at.toISOString().replace(".000Z", "Z"));
+    headers.set(`anthropic-ratelimit-${of}-limit`, String(limit));
+    headers.set(`anthropic-ratelimit-${of}-remaining`, String(remaining));
+    headers.set(`anthropic-ratelimit-${of}-reset`, at.toISOString().replace(".000Z", "Z"));
     return;
   }
-  headers.set("x-ratelimit-limit-requests", String(limit));
-  headers.set("x-ratelimit-remaining-requests", String(remaining));
-  headers.set("x-ratelimit-reset-requests", shortDuration(resetSeconds));
+  headers.set(`x-ratelimit-limit-${of}`, String(limit));
+  headers.set(`x-ratelimit-remaining-${of}`, String(remaining));
+  headers.set(`x-ratelimit-reset-${of}`, shortDuration(resetSeconds));
 }

@@ -110,8 +110,8 @@ describe.each(DATABASE_KINDS)("channel rows on %s", (database) => {
 
   test("keys are sealed at rest, and the whole key is found by its hash alone", async () => {
     const [id = 0] = await createChannels(app.deps, { ...fields, key: "very-secret-key" });
-    const { channels } = app.deps.db.t;
-    const [row] = await app.deps.db.orm.select().from(channels).where(eq(channels.id, id));
+    const { channelKeys } = app.deps.db.t;
+    const [row] = await app.deps.db.orm.select().from(channelKeys).where(eq(channelKeys.channelId, id));
     expect(JSON.stringify(row)).not.toContain("very-secret-key");
     expect(app.deps.seal.open("channel", row?.keySealed ?? "")).toBe("very-secret-key");
     const search = async (keyword: string) => {

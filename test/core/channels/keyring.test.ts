@@ -1,5 +1,6 @@
 // Keys of one channel: they take turns, a rested one is passed over, and where all rest somebody still serves.
 import { expect, test } from "bun:test";
+import { createCaps } from "../../../src/core/channels/caps.ts";
 import { createKeyring } from "../../../src/core/channels/keyring.ts";
 import type { Channel } from "../../../src/core/channels/rows.ts";
 
@@ -9,14 +10,18 @@ const channelOf = (...keys: string[]): Channel =>
     type: 1,
     baseUrl: "https://upstream.example",
     keys,
+    keyRows: keys.map((key, at) => ({ id: at + 1, hash: key, account: `${key} here`, status: 1 })),
+    areAllOn: true,
+    isCapped: false,
+    keyMode: "polling",
     modelMapping: new Map([["alias", "m"]]),
   }) as unknown as Channel;
 const rest = (restMs: number) => ({ reason: "rejected", restMs, detail: "" }) as const;
 
 test("keys take turns, and one that rests is passed over until its rest is over", () => {
-  const ring = createKeyring();
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
   const channel = channelOf("a", "b", "c");
-  const turns = (nowMs: number) => [1, 2, 3].map(() => ring.next(channel, "m", nowMs).key).join("");
+  const turns = (nowMs: number) => [1, 2, 3].map(() => ring.next(channel, "m", nowMs)?.key).join("");
   expect(turns(0)).toBe("abc");
   expect(ring.rest(channel, 1, rest(100), 0)).toBe(true);
   expect(turns(0)).toBe("aca");
@@ -24,7 +29,7 @@ test("keys take turns, and one that rests is passed over until its rest is over"
 });
 
 test("where all rest, the one whose rest ends first is asked, in turns as in the first key's order", () => {
-  const ring = createKeyring();
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
   const channel = channelOf("a", "b", "c");
   for (const [index, restMs] of [300, 100, 200].entries()) ring.rest(channel, index, rest(restMs), 0);
   expect(ring.next(channel, "m", 0)).toEqual({ key: "b", index: 1 });
@@ -33,19 +38,19 @@ test("where all rest, the one whose rest ends first is asked, in turns as in the
 });
 
 test("the first key stays the first until it rests, and takes no turn", () => {
-  const ring = createKeyring();
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
   const channel = channelOf("a", "b", "c");
-  expect([1, 2].map(() => ring.first(channel, "m", 0).key)).toEqual(["a", "a"]);
-  expect(ring.next(channel, "m", 0).key).toBe("a");
+  expect([1, 2].map(() => ring.first(channel, "m", 0)?.key)).toEqual(["a", "a"]);
+  expect(ring.next(channel, "m", 0)?.key).toBe("a");
   ring.rest(channel, 0, rest(100), 0);
-  expect(ring.first(channel, "m", 0).key).toBe("b");
-  expect(ring.next(channel, "m", 0).key).toBe("b");
+  expect(ring.first(channel, "m", 0)?.key).toBe("b");
+  expect(ring.next(channel, "m", 0)?.key).toBe("b");
   ring.wake(channel, 0, "m");
-  expect(ring.first(channel, "m", 0).key).toBe("a");
+  expect(ring.first(channel, "m", 0)?.key).toBe("a");
 });
 
 test("the rest of the last key that works leaves nobody fit; a lone key never rests", () => {
-  const ring = createKeyring();
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
   const channel = channelOf("a", "b");
   expect(ring.rest(channel, 0, rest(100), 0)).toBe(true);
   expect(ring.rest(channel, 1, rest(100), 0)).toBe(false);
@@ -55,12 +60,12 @@ test("the rest of the last key that works leaves nobody fit; a lone key never re
 });
 
 test("a key that is too slow for one model serves the others, under whatever name the model is requested", () => {
-  const ring = createKeyring();
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
   const channel = channelOf("a", "b");
   const limited = { reason: "limited", restMs: 100, detail: "slow", model: "alias" } as const;
   expect(ring.rest(channel, 0, limited, 0)).toBe(true);
-  for (const model of ["m", "alias"]) expect(ring.first(channel, model, 0).key).toBe("b");
-  expect(ring.first(channel, "other", 0).key).toBe("a");
+  for (const model of ["m", "alias"]) expect(ring.first(channel, model, 0)?.key).toBe("b");
+  expect(ring.first(channel, "other", 0)?.key).toBe("a");
   expect(ring.restOf(channel, 0, "m", 99)).toMatchObject({ restsUntilMs: 100, reason: "limited" });
   expect([ring.restOf(channel, 0, "m", 100), ring.restOf(channel, 0, "other", 0)]).toEqual([
     undefined,
@@ -72,15 +77,15 @@ test("a key that is too slow for one model serves the others, under whatever nam
   expect(ring.areAllRejected(channel)).toBe(false);
   // An answer ends the rest of its own model.
   ring.wake(channel, 0, "alias");
-  expect(ring.first(channel, "m", 0).key).toBe("a");
+  expect(ring.first(channel, "m", 0)?.key).toBe("a");
   expect(ring.states(channel).map(({ models }) => [...models.keys()])).toEqual([[], ["m", "other"]]);
 });
 
 test("a rejected key rests for every model", () => {
-  const ring = createKeyring();
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
   const channel = channelOf("a", "b");
   ring.rest(channel, 0, rest(100), 0);
-  for (const model of ["m", "other", ""]) expect(ring.first(channel, model, 0).key).toBe("b");
+  for (const model of ["m", "other", ""]) expect(ring.first(channel, model, 0)?.key).toBe("b");
   ring.rest(channel, 1, rest(100), 0);
   expect(ring.areAllRejected(channel)).toBe(true);
 });

@@ -243,8 +243,6 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       type: 1,
       models: "",
       group: "",
-      keySealed: "",
-      keyHash: "",
       modelMapping: "{",
       baseUrl: "ftp://x",
     };

@@ -105,6 +105,14 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
       {
         change: (by: number) =>
           orm
+            .update(channels)
+            .set({ goneKeysQuota: sql`${channels.goneKeysQuota} + ${by}` })
+            .where(eq(channels.id, channelId)),
+        expected: [["channel_keys.used_quota", String(channelId), 350, 351]],
+      },
+      {
+        change: (by: number) =>
+          orm
             .update(credits)
             .set({ amount: sql`${credits.amount} + ${by}` })
             .where(eq(credits.userId, userId)),

@@ -120,6 +120,7 @@ const EXAMPLES: Record<
     ],
     [sentences.tokenRotated("laptop", 0), "New secret for the key laptop; the old one ended at once"],
   ],
+  CHANNEL_WITHOUT_KEY: [[sentences.CHANNEL_WITHOUT_KEY.zh, sentences.CHANNEL_WITHOUT_KEY.en]],
   CHANNELS_TESTED: [[sentences.CHANNELS_TESTED, "All channels have been tested"]],
 };
 

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { getTableColumns, is } from "drizzle-orm";
+import { eq, getTableColumns, is } from "drizzle-orm";
 import { PgColumn } from "drizzle-orm/pg-core";
 import { createSealer, SEAL_PURPOSES } from "../../../src/core/kit/seal.ts";
 import { internalRow, MAC_KEY, openSealer } from "../../../src/core/options/seal-keys.ts";
@@ -67,7 +67,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const seal = createSealer(secret);
     const user = await app.createUser();
     await app.createToken(user.id);
-    await app.createChannel({ keySealed: seal.seal("channel", "upstream key") });
+    const channelId = await app.createChannel({});
+    await orm
+      .update(t.channelKeys)
+      .set({ keySealed: seal.seal("channel", "upstream key") })
+      .where(eq(t.channelKeys.channelId, channelId));
     await app.deps.options.set("SMTPToken", "mail password");
     const setting = JSON.stringify({ language: "en", webhook_secret_sealed: seal.seal("user", "hook") });
     await orm.update(t.users).set({ setting });

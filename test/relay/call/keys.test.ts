@@ -20,7 +20,9 @@ beforeEach(() => g.upstream.reset());
 
 async function channel(...keys: string[]): Promise<{ id: number; model: string }> {
   const model = `keyed-${++serial}`;
-  const id = await g.app.createChannel({ baseUrl: g.upstream.url, models: model, key: keys.join("\n") });
+  // Equal keys are one account, and rest together: each channel has its own.
+  const key = keys.map((name) => `${name}.${serial}`).join("\n");
+  const id = await g.app.createChannel({ baseUrl: g.upstream.url, models: model, key });
   return { id, model };
 }
 
@@ -31,7 +33,9 @@ async function statusOfCall(model: string): Promise<number> {
 }
 
 const keysAsked = (): string[] =>
-  g.upstream.requests.map((request) => String(request.headers["authorization"]).slice("Bearer ".length));
+  g.upstream.requests.map(
+    ({ headers }) => /^Bearer ([^.]*)/.exec(String(headers["authorization"]))?.[1] ?? "",
+  );
 const statusOf = (id: number): number | undefined => g.app.deps.routing.channel(id)?.status;
 /** Why each key rests for the model now. */
 function reasons(id: number, model: string): string[] {

@@ -139,12 +139,7 @@ for (const database of DATABASE_KINDS) {
 
     test("a key is found wherever it stands in its list now, and by a compaction as well", async () => {
       const { id, channelId } = await storedAt("moved", "first\nsecond");
-      const { db, routing, seal } = g.app.deps;
-      await db.orm
-        .update(db.t.channels)
-        .set({ keySealed: seal.seal("channel", "zero\nnew\nfirst") })
-        .where(eq(db.t.channels.id, channelId));
-      await routing.refresh([channelId]);
+      await g.app.setKeys(channelId, "zero", "new", "first");
       expect((await goOn(id, g.key, { model: "moved" })).status).toBe(200);
       const body = { model: "moved", input: "hi", previous_response_id: id };
       expect((await g.post("/v1/responses/compact", body)).status).toBe(200);
@@ -182,10 +177,7 @@ for (const database of DATABASE_KINDS) {
       const { db, routing } = g.app.deps;
       const { channels, remoteObjects } = db.t;
       await db.orm.delete(channels).where(eq(channels.id, gone.channelId));
-      await db.orm
-        .update(channels)
-        .set({ keySealed: g.app.deps.seal.seal("channel", "second\nthird") })
-        .where(eq(channels.id, rekeyed.channelId));
+      await g.app.setKeys(rekeyed.channelId, "second", "third");
       await routing.refresh([gone.channelId, rekeyed.channelId]);
       const { id } = await create();
       const old = (await rows()).find(({ upstreamId }) => upstreamId === id);

@@ -1,0 +1,214 @@
+// Caps of channels and keys: calls at once, requests and tokens a minute; a place is leased for the whole attempt.
+// Never exceeded on a node in any sixty seconds; several nodes have a share each (`shareOf`), which is a sum that is exact.
+import type { Caps, Channel } from "./rows.ts";
+
+const SLOT_MS = 1000;
+/** A minute, and the slot that is not full yet. */
+const SLOTS = 61;
+/** Where only a call that ends makes room. */
+const ASK_AGAIN_MS = 1000;
+
+/** Which of the living nodes this one is, from 0. */
+export interface NodePlace {
+  nodes: number;
+  rank: number;
+}
+
+/** What of a cap is this node's: all nodes together have exactly the cap; the rest of the division goes round by id. */
+export function shareOf(cap: number, { nodes, rank }: NodePlace, id: number): number {
+  const extra = (rank + id) % nodes < cap % nodes ? 1 : 0;
+  return Math.floor(cap / nodes) + extra;
+}
+
+/** A sum over the last minute, in slots of a second. */
+class MinuteSum {
+  readonly #slots = new Float64Array(SLOTS);
+  #at = 0;
+  #sum = 0;
+
+  of(nowMs: number): number {
+    const at = Math.floor(nowMs / SLOT_MS);
+    const past = Math.min(at - this.#at, SLOTS);
+    for (let step = 1; step <= past; step++) {
+      const slot = (this.#at + step) % SLOTS;
+      this.#sum -= this.#slots[slot] ?? 0;
+      this.#slots[slot] = 0;
+    }
+    if (past > 0) this.#at = at;
+    return this.#sum;
+  }
+
+  add(amount: number, nowMs: number): void {
+    this.of(nowMs);
+    const slot = this.#at % SLOTS;
+    // What is given back may have been added in a slot that has gone since.
+    const before = this.#slots[slot] ?? 0;
+    const after = Math.max(0, before + amount);
+    this.#slots[slot] = after;
+    this.#sum += after - before;
+  }
+
+  /** Until the oldest that counts is over. */
+  roomInMs(nowMs: number): number {
+    this.of(nowMs);
+    for (let step = 1; step <= SLOTS; step++) {
+      const at = this.#at + step;
+      if ((this.#slots[at % SLOTS] ?? 0) > 0) return at * SLOT_MS - nowMs;
+    }
+    return 0;
+  }
+}
+
+/** What runs, and ran, with one key or over one channel. */
+class Use {
+  inFlight = 0;
+  /** Since the start of this process. */
+  requests = 0;
+  limited = 0;
+  minute: { requests: MinuteSum; tokens: MinuteSum } | undefined;
+
+  begin(caps: Caps, tokens: number, nowMs: number): void {
+    this.inFlight++;
+    this.requests++;
+    if (caps.rpmLimit === 0 && caps.tpmLimit === 0) return;
+    this.minute ??= { requests: new MinuteSum(), tokens: new MinuteSum() };
+    this.minute.requests.add(1, nowMs);
+    this.minute.tokens.add(tokens, nowMs);
+  }
+}
+
+/** A place under the caps of a channel and a key. */
+export interface Lease {
+  /** The attempt is over; repeats do nothing. */
+  release(): void;
+  /** What it took in the end, in the place of what was expected of it. */
+  spend(tokens: number): void;
+}
+
+/** What a key is doing, as this node knows it. */
+interface KeyUse {
+  requests: number;
+  limited: number;
+  inFlight: number;
+}
+
+export interface CapState {
+  /** Whether key and channel bear one more call of so many tokens. */
+  hasRoom(channel: Channel, keyIndex: number, tokens: number, nowMs: number): boolean;
+  /** Call in the same turn as `hasRoom`: whoever takes a place has it until the release. */
+  take(channel: Channel, keyIndex: number, tokens: number, nowMs: number): Lease;
+  /** The provider asked this key for patience. */
+  countLimited(keyId: number): void;
+  useOf(keyId: number): KeyUse;
+  /** Milliseconds after which a channel that is full may have room again, as far as time alone makes it. */
+  roomInMs(channel: Channel, nowMs: number): number;
+  /** Resolves when one of the channels may have room, and after `waitMs` at the latest; who waits longest is first. */
+  wait(channelIds: readonly number[], waitMs: number, signal: AbortSignal): Promise<void>;
+}
+
+interface Waiter {
+  ids: ReadonlySet<number>;
+  wake: () => void;
+}
+
+const NO_USE: KeyUse = { requests: 0, limited: 0, inFlight: 0 };
+
+/** `place`: this node among those that live now. */
+export function createCaps(
+  { place }: { place: () => NodePlace },
+  { monotonicMs }: { monotonicMs: () => number },
+): CapState {
+  const byKey = new Map<number, Use>();
+  const byChannel = new Map<number, Use>();
+  const waiters = new Set<Waiter>();
+
+  function isOpen(use: Use | undefined, caps: Caps, tokens: number, id: number, atMs: number): boolean {
+    const { maxConcurrency, rpmLimit, tpmLimit } = caps;
+    if (maxConcurrency === 0 && rpmLimit === 0 && tpmLimit === 0) return true;
+    const here = place();
+    if (maxConcurrency > 0 && (use?.inFlight ?? 0) >= shareOf(maxConcurrency, here, id)) return false;
+    const minute = use?.minute;
+    if (rpmLimit > 0 && (minute?.requests.of(atMs) ?? 0) >= shareOf(rpmLimit, here, id)) return false;
+    if (tpmLimit === 0) return true;
+    const used = minute?.tokens.of(atMs) ?? 0;
+    // A call that is larger than the whole cap goes alone: its upstream decides.
+    return used + tokens <= shareOf(tpmLimit, here, id) || used === 0;
+  }
+
+  function wakeOne(channelId: number): void {
+    for (const waiter of waiters)
+      if (waiter.ids.has(channelId)) {
+        waiters.delete(waiter);
+        waiter.wake();
+        return;
+      }
+  }
+
+  function useIn(uses: Map<number, Use>, id: number): Use {
+    let use = uses.get(id);
+    if (!use) uses.set(id, (use = new Use()));
+    return use;
+  }
+
+  return {
+    hasRoom(channel, keyIndex, tokens, atMs) {
+      const key = channel.keyRows[keyIndex];
+      if (!key) return false;
+      return (
+        isOpen(byChannel.get(channel.id), channel.caps, tokens, channel.id, atMs) &&
+        isOpen(byKey.get(key.id), key, tokens, key.id, atMs)
+      );
+    },
+    take(channel, keyIndex, tokens, atMs) {
+      const key = channel.keyRows[keyIndex];
+      const ofKey = useIn(byKey, key?.id ?? 0);
+      const ofChannel = channel.isCapped ? useIn(byChannel, channel.id) : undefined;
+      ofKey.begin(key ?? channel.caps, tokens, atMs);
+      ofChannel?.begin(channel.caps, tokens, atMs);
+      let isOpenLease = true;
+      return {
+        release() {
+          if (!isOpenLease) return;
+          isOpenLease = false;
+          ofKey.inFlight--;
+          if (ofChannel) ofChannel.inFlight--;
+          if (waiters.size > 0) wakeOne(channel.id);
+        },
+        spend(spent) {
+          const nowMs = monotonicMs();
+          const more = spent - tokens;
+          if (more === 0) return;
+          ofKey.minute?.tokens.add(more, nowMs);
+          ofChannel?.minute?.tokens.add(more, nowMs);
+        },
+      };
+    },
+    countLimited(keyId) {
+      useIn(byKey, keyId).limited++;
+    },
+    useOf: (keyId) => byKey.get(keyId) ?? NO_USE,
+    roomInMs(channel, atMs) {
+      const waits = [
+        [byChannel.get(channel.id), channel.caps] as const,
+        ...channel.keyRows.map((key) => [byKey.get(key.id), key] as const),
+      ].flatMap(([use, { rpmLimit, tpmLimit }]) =>
+        use?.minute && (rpmLimit > 0 || tpmLimit > 0) ? [use.minute.requests.roomInMs(atMs)] : [],
+      );
+      const timed = waits.filter((ms) => ms > 0);
+      return timed.length === 0 ? ASK_AGAIN_MS : Math.max(1, Math.min(...timed));
+    },
+    wait: (channelIds, waitMs, signal) =>
+      new Promise((resolve) => {
+        const waiter: Waiter = { ids: new Set(channelIds), wake: done };
+        const timer = setTimeout(done, waitMs);
+        signal.addEventListener("abort", done, { once: true });
+        waiters.add(waiter);
+        function done(): void {
+          clearTimeout(timer);
+          signal.removeEventListener("abort", done);
+          waiters.delete(waiter);
+          resolve();
+        }
+      }),
+  };
+}

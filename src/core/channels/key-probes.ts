@@ -1,0 +1,42 @@
+// Keys that went off by themselves are tried again, one at a time and ever more rarely, until one works: then it is on, and its
+// channel with it. Refuses what somebody switched off by hand, and to try anything unless the operator wants channels back.
+import { and, asc, eq, lte } from "drizzle-orm";
+import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
+import type { Deps } from "../deps.ts";
+import { FIRST_PROBE_SECONDS, reviveKey } from "./state.ts";
+import type { StateDeps } from "./state.ts";
+import type { ChannelProbe } from "./watch.ts";
+
+/** The longest time between two tries; each failure doubles it. */
+const LONGEST_SECONDS = 6 * 3600;
+/** In one round: the next one is a minute later. */
+const MOST_PROBES = 20;
+
+export async function probeOffKeys(
+  deps: StateDeps & Pick<Deps, "clock">,
+  probe: Pick<ChannelProbe, "key">,
+): Promise<void> {
+  if (!deps.options.get("AutomaticEnableChannelEnabled")) return;
+  const { channelKeys: t } = deps.db.t;
+  const nowS = Math.floor(deps.clock.nowMs() / 1000);
+  const due = await deps.db.orm
+    .select({ id: t.id, channelId: t.channelId, probes: t.probes })
+    .from(t)
+    .where(and(eq(t.status, KeyStatus.autoOff), lte(t.nextProbe, nowS)))
+    .orderBy(asc(t.nextProbe), asc(t.id))
+    .limit(MOST_PROBES);
+  for (const { id, channelId, probes } of due) {
+    const channel = deps.routing.channel(channelId);
+    const index = channel?.keyRows.findIndex((key) => key.id === id) ?? -1;
+    const isOurs = channel && index !== -1 && channel.status !== ChannelStatus.disabled;
+    if (isOurs && !(await probe.key(channel, index)).failure) {
+      await reviveKey(deps, channel, index);
+      continue;
+    }
+    const waitS = Math.min(FIRST_PROBE_SECONDS * 2 ** Math.min(probes + 1, 20), LONGEST_SECONDS);
+    await deps.db.orm
+      .update(t)
+      .set({ probes: probes + 1, nextProbe: nowS + waitS })
+      .where(and(eq(t.id, id), eq(t.status, KeyStatus.autoOff)));
+  }
+}

@@ -1,0 +1,86 @@
+// A call's place under the limits of its key and user: what it takes when it begins, and gives back at its end.
+// Refuses before it takes anything; a place is given back once.
+import type { Clock } from "../deps.ts";
+import { MINUTE_MS } from "./minute.ts";
+import type { OwnerUse } from "./owner-use.ts";
+import type { EnterRequest, LimitLease } from "./limits.ts";
+import { limitRefusal } from "./refusals.ts";
+
+/** An open call may end at any time. */
+const OPEN_WAIT_MS = 1000;
+
+/** Throws `key_limit_exceeded`. */
+export function refuseOverLimit(
+  owner: OwnerUse,
+  { promptTokens, tokens }: Pick<EnterRequest, "promptTokens" | "tokens">,
+  nowMs: number,
+): void {
+  const { limits, elsewhere } = owner;
+  const { maxConcurrency, rpmLimit, tpmLimit } = limits;
+  if (maxConcurrency > 0 && owner.calls + elsewhere.calls >= maxConcurrency)
+    throw limitRefusal(owner, { limit: "max_concurrency", max: maxConcurrency, waitMs: OPEN_WAIT_MS });
+  if (rpmLimit > 0 && owner.requests.sum(nowMs) + elsewhere.requests >= rpmLimit) {
+    const waitMs = owner.requests.waitMs(Math.max(0, rpmLimit - 1 - elsewhere.requests), nowMs);
+    throw limitRefusal(owner, { limit: "rpm_limit", max: rpmLimit, waitMs: waitMs || OPEN_WAIT_MS });
+  }
+  if (tpmLimit === 0) return;
+  const beside = owner.openTokens + elsewhere.tokens;
+  const settled = owner.tokens.sum(nowMs);
+  // A call that the limit may not take whole goes alone, unless its prompt is too long already.
+  const wanted =
+    tokens <= tpmLimit ? Math.max(1, tokens) : promptTokens <= tpmLimit ? tpmLimit : tpmLimit + 1;
+  if (settled + beside + wanted <= tpmLimit) return;
+  const waitMs = wanted > tpmLimit ? MINUTE_MS : owner.tokens.waitMs(tpmLimit - beside - wanted, nowMs);
+  throw limitRefusal(owner, {
+    limit: "tpm_limit",
+    max: tpmLimit,
+    waitMs: Math.min(MINUTE_MS, waitMs || OPEN_WAIT_MS),
+  });
+}
+
+export interface LeaseDeps {
+  clock: Pick<Clock, "monotonicMs">;
+  /** Told of each owner whose spending has grown. */
+  look: (owner: OwnerUse) => void;
+}
+
+/** Takes a place with each owner; what the budgets leave was looked at. */
+export function leaseOf(
+  owners: readonly OwnerUse[],
+  { amount, tokens }: Pick<EnterRequest, "amount" | "tokens">,
+  { clock, look }: LeaseDeps,
+): LimitLease {
+  const nowMs = clock.monotonicMs();
+  const free = () => owners.reduce((least, owner) => Math.min(least, owner.free()), Infinity);
+  let held = 0;
+  let isOver = false;
+  const change = (units: number): void => {
+    if (isOver) return;
+    held += units;
+    for (const owner of owners) owner.held += units;
+  };
+  const allowed = Math.min(amount, Math.max(0, free()));
+  change(allowed);
+  for (const owner of owners) {
+    owner.calls += 1;
+    owner.openTokens += tokens;
+    owner.requests.add(1, nowMs);
+  }
+  return {
+    amount: allowed,
+    free,
+    change,
+    end(used) {
+      if (isOver) return;
+      change(-held);
+      isOver = true;
+      const endMs = clock.monotonicMs();
+      for (const owner of owners) {
+        owner.calls -= 1;
+        owner.openTokens -= tokens;
+        if (used > 0) owner.tokens.add(used, endMs);
+        look(owner);
+      }
+    },
+  };
+}

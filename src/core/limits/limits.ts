@@ -1,0 +1,268 @@
+// Budgets and limits of keys and users as calls meet them: one place for every surface, asked when a call's amount is held.
+// Refuses a call that would pass one, before anything is held for it; calls without limits cost two looks at a field.
+import type { Failure } from "../../shared/failures.ts";
+import { budgetPeriodAt, limitsInForce, WARN_SHARE } from "../../shared/key-limits.ts";
+import type { KeyLimits, LimitFields } from "../../shared/key-limits.ts";
+import type { Deps, TokenAccount, UserAccount } from "../deps.ts";
+import { leaseOf, refuseOverLimit } from "./lease.ts";
+import { statesOf } from "./minute-states.ts";
+import type { LimitStates } from "./minute-states.ts";
+import { OwnerUse } from "./owner-use.ts";
+import type { OwnerKind } from "./owner-use.ts";
+import { periodUse } from "./period-use.ts";
+import type { Spender } from "./period-use.ts";
+import { budgetRefusal } from "./refusals.ts";
+import { startSharing } from "./shared-use.ts";
+
+interface Payers {
+  user: UserAccount;
+  token: TokenAccount | undefined;
+}
+
+/** What a call wants to hold. */
+export interface EnterRequest extends Payers {
+  /** Units; as much of them as there is, down to `least`. */
+  amount: number;
+  least: number;
+  /** That it will read, as far as is known, and together with an answer of the usual length; 0 where it counts none. */
+  promptTokens: number;
+  tokens: number;
+}
+
+/** A call's place under the limits of its key and user; every way of its end gives it back. */
+export interface LimitLease {
+  /** What the budgets let it hold. */
+  readonly amount: number;
+  /** How much more the budgets let it hold. */
+  free(): number;
+  /** It holds so much more, or less, than it did. */
+  change(units: number): void;
+  /** Once: it was settled with so many tokens, or charged nobody. */
+  end(tokens: number): void;
+}
+
+/** A budget as people are shown it. */
+export interface BudgetUse {
+  limits: KeyLimits;
+  /** Units of the period so far, without open calls. */
+  spent: number;
+  /** Unix seconds. */
+  start: number;
+  end: number;
+}
+
+/** A budget of which a large part is spent: its owner is told once a period. */
+export interface BudgetWarning {
+  kind: OwnerKind;
+  user: UserAccount;
+  token: TokenAccount | undefined;
+  use: BudgetUse;
+}
+
+/**
+ * The one interface of all limits. What stands behind it is this process's memory, and on PostgreSQL a row a node that is
+ * exchanged twice a second; a shared store can take its place without its callers noticing.
+ */
+export interface LimitBook {
+  /** Reads what the first call of a period needs; undefined where nothing has to be read. Call before `free` and `enter`. */
+  ready(payers: Payers): Promise<void> | undefined;
+  /** What the budgets leave; Infinity without any. */
+  free(payers: Payers): number;
+  /** Throws `budget_exceeded`, `budget_held` or `key_limit_exceeded`; undefined where nothing is limited. */
+  enter(request: EnterRequest): LimitLease | undefined;
+  /** Undefined where no limit of a minute is in force. */
+  states(payers: Payers): LimitStates | undefined;
+  /** Why a call of these payers cannot hold more, where a budget is the reason. */
+  refusal(payers: Payers): Failure | undefined;
+  /** Those that are in force for a user: their own, else their group's, else everybody's. */
+  limitsOfUser(user: Pick<UserAccount, "group" | "limits">): KeyLimits | undefined;
+  /** Who is told of budgets that run out. */
+  warnBy(tell: (warning: BudgetWarning) => void): void;
+  /** What brings settled calls into the tables: without it a late one of an earlier period would count in the next. */
+  readAfter(entered: () => Promise<void>): void;
+  close(): Promise<void>;
+}
+
+export type LimitBookDeps = Pick<Deps, "db" | "clock" | "logger" | "options" | "nodeId">;
+
+/** Owners that nobody asks for make room from here on. */
+const MAX_OWNERS = 50_000;
+const LOOKS = 64;
+/** On several nodes late entries of an earlier period are told apart this often. */
+const REREAD_MS = 30_000;
+
+const NONE: OwnerUse[] = [];
+
+/** Owners in memory, found by key or user; those that nobody asks for make room. */
+function createOwners({ clock }: Pick<Deps, "clock">) {
+  const owners = new Map<string, OwnerUse>();
+  return {
+    owners,
+    of(kind: OwnerKind, account: UserAccount | TokenAccount, limits: KeyLimits): OwnerUse {
+      const key = `${kind}:${account.id}`;
+      let found = owners.get(key);
+      if (!found) {
+        if (owners.size >= MAX_OWNERS) makeRoom(owners, clock.monotonicMs());
+        owners.set(key, (found = new OwnerUse(kind, account, limits)));
+      }
+      found.account = account;
+      found.limits = limits;
+      found.askedMs = clock.monotonicMs();
+      return found;
+    },
+  };
+}
+
+function makeRoom(owners: Map<string, OwnerUse>, nowMs: number): void {
+  let looks = LOOKS;
+  for (const [key, each] of owners) {
+    if (looks-- <= 0) return;
+    owners.delete(key);
+    if (each.isBusy(nowMs)) owners.set(key, each);
+  }
+}
+
+/** What the site says for users; worked out again when an operator changes it. */
+function siteLimits({ options }: Pick<Deps, "options">) {
+  let groups: Readonly<Record<string, LimitFields>> = {};
+  let ofAll: LimitFields = {};
+  let isNone = true;
+  return ({ group, limits }: Pick<UserAccount, "group" | "limits">): KeyLimits | undefined => {
+    const nowGroups = options.get("KeyLimitsGroup");
+    const nowAll = options.get("KeyLimitsDefault");
+    if (nowGroups !== groups || nowAll !== ofAll) {
+      groups = nowGroups;
+      ofAll = nowAll;
+      isNone = Object.keys(groups).length + Object.keys(ofAll).length === 0;
+    }
+    if (isNone && !limits) return undefined;
+    return limitsInForce([limits, Object.hasOwn(groups, group) ? groups[group] : undefined, ofAll]);
+  };
+}
+
+/** Reads the sums of periods, each once, and again where they may have changed behind the account's counter. */
+function createPeriodReader({ db, clock, options, logger }: LimitBookDeps, look: (each: OwnerUse) => void) {
+  const isShared = db.kind === "postgres";
+  const cutOf = ({ budgetPeriod }: KeyLimits): string => `${budgetPeriod} ${options.get("site.time_zone")}`;
+
+  const isOfNow = ({ period, cut, limits }: OwnerUse): boolean => {
+    const nowMs = clock.nowMs();
+    return (
+      period !== undefined &&
+      nowMs >= period.start * 1000 &&
+      nowMs < period.end * 1000 &&
+      cut === cutOf(limits)
+    );
+  };
+
+  let entered: () => Promise<void> = async () => undefined;
+
+  async function readPeriod(each: OwnerUse): Promise<void> {
+    const { account, kind, limits } = each;
+    const zone = options.get("site.time_zone");
+    const period = budgetPeriodAt(clock.nowMs(), limits.budgetPeriod, zone);
+    const spender =
+      kind === "token"
+        ? { userId: (account as TokenAccount).userId, tokenId: account.id }
+        : { userId: account.id, tokenId: 0 };
+    try {
+      await entered();
+      const use = await periodUse(db, spender, period.start);
+      if (!use) return;
+      if (isShared) each.sawUsed(use.usedQuota);
+      each.read(period, `${limits.budgetPeriod} ${zone}`, use, clock.monotonicMs());
+      look(each);
+    } catch (error) {
+      // What is known goes on counting; without it nobody may spend.
+      if (!isOfNow(each)) throw error;
+      each.readMs = clock.monotonicMs();
+      logger.warn("a budget could not be read anew", { owner: each.key, error: String(error) });
+    }
+  }
+
+  return {
+    isRead(each: OwnerUse): boolean {
+      if (each.limits.budgetQuota === 0) return true;
+      const isStale = isShared && clock.monotonicMs() - each.readMs > REREAD_MS;
+      return isOfNow(each) && !isStale && !each.hasFallen();
+    },
+    read: (each: OwnerUse): Promise<void> =>
+      (each.reading ??= readPeriod(each).finally(() => {
+        each.reading = undefined;
+      })),
+    readAfter(first: () => Promise<void>): void {
+      entered = first;
+    },
+  };
+}
+
+/** What is spent of a budget by now, as the tables have it; undefined where there is no budget. */
+export async function budgetUse(
+  { db, clock, options }: Pick<Deps, "db" | "clock" | "options">,
+  spender: Spender,
+  limits: KeyLimits | undefined,
+): Promise<BudgetUse | undefined> {
+  if (!limits || limits.budgetQuota === 0) return undefined;
+  const period = budgetPeriodAt(clock.nowMs(), limits.budgetPeriod, options.get("site.time_zone"));
+  const use = await periodUse(db, spender, period.start);
+  return { limits, spent: use?.spent ?? 0, ...period };
+}
+
+export function createLimitBook(deps: LimitBookDeps): LimitBook {
+  const { db, clock } = deps;
+  const known = createOwners(deps);
+  const { owners } = known;
+  const sharing = db.kind === "postgres" ? startSharing(deps, owners) : undefined;
+  const limitsOfUser = siteLimits(deps);
+  const reader = createPeriodReader(deps, look);
+  let tell: ((warning: BudgetWarning) => void) | undefined;
+
+  /** The key first: it is what its owner can change. */
+  function ownersOf({ user, token }: Payers): OwnerUse[] {
+    const ofUser = limitsOfUser(user);
+    const ofKey = token?.keyLimits;
+    if (!ofUser && !ofKey) return NONE;
+    const all: OwnerUse[] = [];
+    if (token && ofKey) all.push(known.of("token", token, ofKey));
+    if (ofUser) all.push(known.of("user", user, ofUser));
+    return all;
+  }
+
+  function look(each: OwnerUse): void {
+    const { limits, period, account, kind } = each;
+    if (!tell || !period || limits.budgetQuota === 0 || each.warnedOf === period.start) return;
+    const spent = each.spent();
+    if (spent < limits.budgetQuota * WARN_SHARE) return;
+    each.warnedOf = period.start;
+    const token = kind === "token" ? (account as TokenAccount) : undefined;
+    tell({ kind, user: token?.user ?? (account as UserAccount), token, use: { limits, spent, ...period } });
+  }
+
+  return {
+    limitsOfUser,
+    ready(payers) {
+      const unread = ownersOf(payers).filter((each) => !reader.isRead(each));
+      return unread.length === 0 ? undefined : Promise.all(unread.map(reader.read)).then(() => undefined);
+    },
+    free: (payers) => ownersOf(payers).reduce((least, each) => Math.min(least, each.free()), Infinity),
+    enter(request) {
+      const found = ownersOf(request);
+      if (found.length === 0) return undefined;
+      const nowMs = clock.monotonicMs();
+      for (const each of found) refuseOverLimit(each, request, nowMs);
+      const short = found.find((each) => each.free() <= 0 || each.free() < request.least);
+      if (short) throw budgetRefusal(deps, short, request.least);
+      return leaseOf(found, request, { clock, look });
+    },
+    states: (payers) => statesOf(ownersOf(payers), clock.monotonicMs()),
+    refusal(payers) {
+      const short = ownersOf(payers).find((each) => each.free() <= 0);
+      return short && budgetRefusal(deps, short, 1);
+    },
+    readAfter: (entered) => reader.readAfter(entered),
+    warnBy(told) {
+      tell = told;
+    },
+    close: async () => sharing?.close(),
+  };
+}

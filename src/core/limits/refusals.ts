@@ -1,0 +1,60 @@
+// What a caller hears whom a budget or a limit of key or account refuses: which one, how much, and when it opens again.
+import { Failure } from "../../shared/failures.ts";
+import type { LimitNumber } from "../../shared/key-limits.ts";
+import { offsetSeconds } from "../../shared/local-time.ts";
+import { shortQuotaText } from "../../shared/money.ts";
+import type { Deps, TokenAccount, UserAccount } from "../deps.ts";
+import { quotaDisplay } from "../options/store.ts";
+import type { OwnerUse } from "./owner-use.ts";
+
+/** Open calls end within seconds. */
+const HELD_RETRY_SECONDS = 2;
+
+/** A moment as the site's clock shows it: 2026-11-28 00:00. */
+function siteTime(seconds: number, zone: string): string {
+  const local = new Date((seconds + offsetSeconds(zone, seconds * 1000)) * 1000);
+  return local.toISOString().slice(0, 16).replace("T", " ");
+}
+
+/** Whose limit it is, in a word that tells nobody's secret. */
+function ownerName({ kind, account }: Pick<OwnerUse, "kind" | "account">): string {
+  return kind === "token" ? (account as TokenAccount).masked : (account as UserAccount).username;
+}
+
+/** `least` is what the call needs: without the open calls it may fit. */
+export function budgetRefusal(
+  { options, clock }: Pick<Deps, "options" | "clock">,
+  owner: OwnerUse,
+  least: number,
+): Failure {
+  const { budgetQuota } = owner.limits;
+  const spent = owner.spent();
+  const zone = options.get("site.time_zone");
+  const display = quotaDisplay(options);
+  const end = owner.period?.end ?? 0;
+  const isOnlyHeld = budgetQuota - spent > 0 && budgetQuota - spent >= least;
+  return new Failure("limit", isOnlyHeld ? "budget_held" : "budget_exceeded", {
+    wireCode: "budget_exceeded",
+    params: {
+      name: ownerName(owner),
+      budget: shortQuotaText(budgetQuota, display),
+      used: shortQuotaText(spent, display),
+      at: siteTime(end, zone),
+      zone,
+    },
+    retryAfterSeconds: isOnlyHeld ? HELD_RETRY_SECONDS : Math.max(1, Math.ceil(end - clock.nowMs() / 1000)),
+    data: { limit: "budget_quota", resets_at: end },
+  });
+}
+
+export function limitRefusal(
+  owner: OwnerUse,
+  { limit, max, waitMs }: { limit: LimitNumber; max: number; waitMs: number },
+): Failure {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
+  return new Failure("limit", "key_limit_exceeded", {
+    params: { name: ownerName(owner), limit, max, seconds },
+    retryAfterSeconds: seconds,
+    data: { limit },
+  });
+}

@@ -1,0 +1,46 @@
+// Caps of channels and keys: a place is held until its lease ends, a minute is any sixty seconds, and nodes share exactly.
+import { expect, test } from "bun:test";
+import { createCaps, shareOf } from "../../../src/core/channels/caps.ts";
+import type { Channel } from "../../../src/core/channels/rows.ts";
+
+const NONE = { maxConcurrency: 0, rpmLimit: 0, tpmLimit: 0 };
+const channelOf = (caps: Partial<typeof NONE>): Channel =>
+  ({ id: 1, caps: NONE, isCapped: true, keyRows: [{ id: 7, ...NONE, ...caps }] }) as unknown as Channel;
+
+test.each([
+  [2, 1],
+  [2, 2],
+  [7, 3],
+  [1, 4],
+])("a cap of %i over %i nodes is shared whole, whoever gets what remains", (cap, nodes) => {
+  for (const id of [1, 2, 3]) {
+    const shares = Array.from({ length: nodes }, (_, rank) => shareOf(cap, { nodes, rank }, id));
+    expect(shares.reduce((sum, share) => sum + share, 0)).toBe(cap);
+  }
+});
+
+test("no more calls at once than the cap; a lease ends once", () => {
+  const caps = createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 });
+  const channel = channelOf({ maxConcurrency: 2 });
+  const leases = [0, 1].map(() => caps.take(channel, 0, 0, 0));
+  expect(caps.hasRoom(channel, 0, 0, 0)).toBe(false);
+  leases[0]?.release();
+  leases[0]?.release();
+  expect(caps.useOf(7).inFlight).toBe(1);
+  expect(caps.hasRoom(channel, 0, 0, 0)).toBe(true);
+});
+
+test("in any sixty seconds no more requests and tokens than the caps, and what was spent counts in the place of what was expected", () => {
+  let nowMs = 500;
+  const caps = createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => nowMs });
+  const channel = channelOf({ rpmLimit: 2, tpmLimit: 100 });
+  const lease = caps.take(channel, 0, 10, nowMs);
+  expect(caps.hasRoom(channel, 0, 90, nowMs)).toBe(true);
+  lease.spend(60);
+  expect(caps.hasRoom(channel, 0, 41, nowMs)).toBe(false);
+  nowMs = 30_000;
+  caps.take(channel, 0, 10, nowMs);
+  expect(caps.hasRoom(channel, 0, 1, 60_499)).toBe(false);
+  expect(caps.hasRoom(channel, 0, 1, 62_000)).toBe(true);
+  expect(caps.hasRoom(channel, 0, 91, 62_000)).toBe(false);
+});

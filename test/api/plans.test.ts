@@ -84,8 +84,13 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
 
   async function makePlan(fields: Partial<PlanFields> = {}): Promise<number> {
     const plan = {
-      ...{ title: `plan ${++titles}`, quota: Q, duration_unit: "month", reset: "none" },
-      ...{ price: "73.00", currency: "cny", wallet_price: PRICE },
+      title: `plan ${++titles}`,
+      quota: Q,
+      duration_unit: "month",
+      reset: "none",
+      price: "73.00",
+      currency: "cny",
+      wallet_price: PRICE,
       ...fields,
     };
     const made = await call<{ id: number }>("POST", "/", plan, admin);
@@ -121,22 +126,29 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     return requestId;
   }
   const settlement = (quota: number) => ({
-    ...{ quota, promptTokens: 1, completionTokens: 1, useTimeMs: 1, modelName: "gpt-4o-mini", channelId },
-    ...{ group: "default", isStream: false, content: "", other: {}, atMs: clock.nowMs() },
+    quota,
+    promptTokens: 1,
+    completionTokens: 1,
+    useTimeMs: 1,
+    modelName: "gpt-4o-mini",
+    channelId,
+    group: "default",
+    isStream: false,
+    content: "",
+    other: {},
+    atMs: clock.nowMs(),
   });
 
   async function giveBack(requestId: string, quota: number): Promise<void> {
     await app.deps.ledger.flush();
     const call = {
-      ...{
-        requestId,
-        userId: buyer.id,
-        tokenId: 0,
-        channelId,
-        modelName: "gpt-4o-mini",
-        group: "default",
-        quota,
-      },
+      requestId,
+      userId: buyer.id,
+      tokenId: 0,
+      channelId,
+      modelName: "gpt-4o-mini",
+      group: "default",
+      quota,
       keyId: 0,
       settledHour: 0,
     };
@@ -176,8 +188,14 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   }
   const paid = (tradeNo: string, fields = {}) =>
     receivePayment(app.deps, {
-      ...{ rail: "pigeon", eventId: `landed:${tradeNo}`, tradeNo, providerRef: `p${tradeNo}` },
-      ...{ moneyMinor: 7300, currency: "cny", doubt: "", payload: {} },
+      rail: "pigeon",
+      eventId: `landed:${tradeNo}`,
+      tradeNo,
+      providerRef: `p${tradeNo}`,
+      moneyMinor: 7300,
+      currency: "cny",
+      doubt: "",
+      payload: {},
       ...fields,
     });
 
@@ -259,7 +277,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       yield* credit({ userId: buyer.id, amount: 777, kind: "admin" });
     });
     expect(await available()).toBe(10_000);
-    await expect(use(20_000)).rejects.toMatchObject({ code: "plan_quota_used" });
+    expect(await use(20_000).catch((error: unknown) => error)).toMatchObject({ code: "plan_quota_used" });
     // What a call costs beyond its hold is charged, and nothing is left then.
     await use(15_000, 10_000);
     expect(await available()).toBe(-5000);

@@ -85,7 +85,10 @@ export async function payPlan(
   const { name, seconds } = rail;
   const money = minorText(plan.priceMinor, plan.currency);
   const order = await createOrder(deps, actor, {
-    ...{ rail: name, method: method.type, seconds, planId: plan.id },
+    rail: name,
+    method: method.type,
+    seconds,
+    planId: plan.id,
     offer: {
       amount: 1,
       unit: "quota",
@@ -93,7 +96,11 @@ export async function payPlan(
       moneyMinor: plan.priceMinor,
       currency: rail.currency(deps.options),
       snapshot: {
-        ...{ amount: 1, unit: "plan", plan: plan.title, price: money, group: actor.group },
+        amount: 1,
+        unit: "plan",
+        plan: plan.title,
+        price: money,
+        group: actor.group,
         terms: JSON.stringify(termsOf(deps, plan)),
       },
     },

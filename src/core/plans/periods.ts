@@ -1,6 +1,6 @@
 // Plans by the clock: at the moment a period ends or begins for whoever calls then, within a minute for everybody else, and
 // an hourly sharing out of use, so that lists show what is left.
-import { and, asc, eq, gt, isNull, lte, ne } from "drizzle-orm";
+import { and, asc, gt, isNull, lte, ne } from "drizzle-orm";
 import { nowSeconds, settlePlans } from "./purse.ts";
 import type { PlanDeps } from "./purse.ts";
 

@@ -101,7 +101,13 @@ function planColumns({ options }: Pick<Deps, "options">, sent: PlanFields) {
   if (!Number.isInteger(maxPerUser) || maxPerUser < 0 || maxPerUser > MOST_PER_USER)
     throw wrong("plan_max", "max_per_user");
   return {
-    ...{ title, description, priceMinor, currency, durationUnit, durationCount, maxPerUser },
+    title,
+    description,
+    priceMinor,
+    currency,
+    durationUnit,
+    durationCount,
+    maxPerUser,
     walletPrice: sent.wallet_price,
     reset: sent.reset,
     quota: sent.quota,

@@ -37,7 +37,15 @@ export function termsOf({ options }: Pick<PlanDeps, "options">, plan: PlanRow): 
   const { id, title, durationUnit, durationCount, reset, quota, group, overflow, stack, maxPerUser } = plan;
   return {
     planId: id,
-    ...{ title, durationUnit, durationCount, reset, quota, group, overflow, stack, maxPerUser },
+    title,
+    durationUnit,
+    durationCount,
+    reset,
+    quota,
+    group,
+    overflow,
+    stack,
+    maxPerUser,
     zone: options.get("site.time_zone"),
   };
 }
@@ -104,7 +112,12 @@ function* beginPlan(
       .insert(userPlans)
       .values({
         ...kept,
-        ...{ userId, source, tradeNo, paidQuota, startsAt, endsAt },
+        userId,
+        source,
+        tradeNo,
+        paidQuota,
+        startsAt,
+        endsAt,
         status: "waiting",
         createdAt: now,
       })

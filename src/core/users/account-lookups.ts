@@ -32,24 +32,7 @@ export function createAccountLookups({
   const { users, tokensByHash, tokensById, misses, active } = cache;
   const userLoads = new Map<number, Promise<UserAccount | undefined>>();
   const tokenLoads = new Map<string, Promise<TokenAccount | undefined>>();
-  const renewals = new Map<number, Promise<UserAccount | undefined>>();
-
-  /** A moment of its plans is behind it: who has none never gets past the first question. */
-  function isPlanDue({ planUntil }: UserAccount): boolean {
-    return planUntil !== 0 && planUntil * 1000 <= clock.nowMs() && !cache.isStale;
-  }
-
-  /** Once for all who ask meanwhile. The account as it is then, also where its plans could not be renewed. */
-  function renewed(id: number): Promise<UserAccount | undefined> {
-    let renewal = renewals.get(id);
-    if (!renewal) {
-      renewal = renewPlans(id)
-        .then(() => loadUser(id))
-        .finally(() => renewals.delete(id));
-      renewals.set(id, renewal);
-    }
-    return renewal;
-  }
+  const { isPlanDue, renewed } = createRenewals({ cache, clock, renewPlans }, loadUser);
 
   /** False on PostgreSQL for an account that was not re-read lately, unless the database is away anyway. */
   function isFresh(entry: UserEntry): boolean {
@@ -158,4 +141,28 @@ export function createAccountLookups({
   }
 
   return { user, tokenByKey, reloadUser, reloadToken };
+}
+
+/** Accounts whose plans have a moment behind them are brought up to now before anybody gets them. */
+function createRenewals(
+  { cache, clock, renewPlans }: Pick<AccountLookupsDeps, "cache" | "clock" | "renewPlans">,
+  loadUser: (id: number) => Promise<UserAccount | undefined>,
+) {
+  const renewals = new Map<number, Promise<UserAccount | undefined>>();
+  return {
+    /** Who has no plan never gets past the first question. While the database is away memory decides. */
+    isPlanDue: ({ planUntil }: UserAccount): boolean =>
+      planUntil !== 0 && planUntil * 1000 <= clock.nowMs() && !cache.isStale,
+    /** Once for all who ask meanwhile. The account as it is then, also where its plans could not be renewed. */
+    renewed(id: number): Promise<UserAccount | undefined> {
+      let renewal = renewals.get(id);
+      if (!renewal) {
+        renewal = renewPlans(id)
+          .then(() => loadUser(id))
+          .finally(() => renewals.delete(id));
+        renewals.set(id, renewal);
+      }
+      return renewal;
+    },
+  };
 }

@@ -37,9 +37,13 @@ export async function createAccounts({
   const { users, tokensById, uncertain } = cache;
   const reads = createReadsInFlight();
   const queries = createAccountQueries(db, reads, databaseWaitMs);
-  let renewPlans = (_: number): Promise<void> => Promise.resolve();
+  let renewPlans: Parameters<LedgerAccounts["onPlanDue"]>[0] = () => Promise.resolve();
   const lookups = createAccountLookups({
-    ...{ cache, reads, queries, clock, isShared },
+    cache,
+    reads,
+    queries,
+    clock,
+    isShared,
     renewPlans: (id) =>
       renewPlans(id).catch((error: unknown) => {
         logger.warn("plans could not be renewed", { user: id, error: String(error) });

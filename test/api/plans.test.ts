@@ -561,4 +561,50 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(results.filter(({ success }) => success)).toHaveLength(2);
     expect(await balance()).toBe(WALLET - 2 * PRICE + 2 * Q);
   });
+
+  test("the audit names every figure of plans that is off by one", async () => {
+    const id = await makePlan({ duration_unit: "day" });
+    await buy(id);
+    await use(1000);
+    clock.advance(DAY_MS);
+    await renewDuePlans(app.deps);
+    await buy(id);
+    await use(1000);
+    await renewPlans(app.deps, buyer.id);
+    const { planPeriods, users } = app.deps.db.t;
+    const { orm } = app.deps.db;
+    const [closed, open] = await orm
+      .select()
+      .from(planPeriods)
+      .where(eq(planPeriods.userId, buyer.id))
+      .orderBy(planPeriods.id);
+    const period = (row: typeof open, set: object) =>
+      orm
+        .update(planPeriods)
+        .set(set)
+        .where(eq(planPeriods.id, row?.id ?? 0));
+    const account = (set: object) => orm.update(users).set(set).where(eq(users.id, buyer.id));
+    const [was] = await orm.select().from(users).where(eq(users.id, buyer.id));
+    if (!open || !closed || !was) throw new Error("no rows");
+    for (const [change, undo, names] of [
+      [period(open, { used: 1001 }), period(open, { used: 1000 }), ["users.plan_wallet"]],
+      [
+        period(open, { quota: Q + 1 }),
+        period(open, { quota: Q }),
+        ["plan_periods.quota", "plan_periods.used", "users.plan_wallet"],
+      ],
+      [period(closed, { used: 1001 }), period(closed, { used: 1000 }), ["plan_periods.used"]],
+      [
+        period(closed, { used: -1 }),
+        period(closed, { used: 1000 }),
+        ["plan_periods.unsound", "plan_periods.used"],
+      ],
+      [account({ planMark: was.planMark + 1 }), account({ planMark: was.planMark }), ["users.plan_wallet"]],
+      [account({ planUntil: 0 }), account({ planUntil: was.planUntil }), ["users.plan_until"]],
+    ] as const) {
+      await change;
+      expect((await audit(app.deps.db)).differences.map(({ what }) => what).toSorted()).toEqual([...names]);
+      await undo;
+    }
+  });
 });

@@ -33,7 +33,6 @@ export function createAccountLookups({
   const userLoads = new Map<number, Promise<UserAccount | undefined>>();
   const tokenLoads = new Map<string, Promise<TokenAccount | undefined>>();
   const { isPlanDue, renewed } = createRenewals({ cache, clock, renewPlans }, loadUser);
-
   /** False on PostgreSQL for an account that was not re-read lately, unless the database is away anyway. */
   function isFresh(entry: UserEntry): boolean {
     entry.touched = true;
@@ -66,8 +65,8 @@ export function createAccountLookups({
 
   function user(id: number): UserAccount | undefined | Promise<UserAccount | undefined> {
     const entry = users.get(id);
-    if (entry && isPlanDue(entry.account)) return renewed(id);
     if (entry && isFresh(entry)) return entry.account;
+    if (entry && isPlanDue(entry.account)) return renewed(id);
     return loadUser(id).then((account) => (account && isPlanDue(account) ? renewed(id) : account));
   }
 
@@ -154,7 +153,7 @@ function createRenewals(
     isPlanDue: ({ planUntil }: UserAccount): boolean =>
       planUntil !== 0 && planUntil * 1000 <= clock.nowMs() && !cache.isStale,
     /** Once for all who ask meanwhile. The account as it is then, also where its plans could not be renewed. */
-    renewed(id: number): Promise<UserAccount | undefined> {
+    renewed: (id: number): Promise<UserAccount | undefined> => {
       let renewal = renewals.get(id);
       if (!renewal) {
         renewal = renewPlans(id)

@@ -86,8 +86,18 @@ async function loadStatement({ deps, user, url }: LoaderContext): Promise<Statem
 }
 
 const KINDS = [
-  ...["setup", "register", "invite", "redeem", "payment", "admin", "affiliate", "refund", "import"],
-  ...["plan", "plan_end", "plan_buy"],
+  "setup",
+  "register",
+  "invite",
+  "redeem",
+  "payment",
+  "admin",
+  "affiliate",
+  "refund",
+  "import",
+  "plan",
+  "plan_end",
+  "plan_buy",
 ];
 
 const kindText = (t: Translate, kind: string): string =>

@@ -55,6 +55,7 @@ export interface UserAccount {
   email: string;
   role: number;
   status: number;
+  /** In force: of a running plan, else the account's own. */
   group: string;
   /** Budget and limits of their own; undefined: those of the group. */
   limits: LimitFields | undefined;
@@ -67,6 +68,10 @@ export interface UserAccount {
   secondFactor: boolean;
   /** Durable balance as last known here. */
   quota: number;
+  /** Of `quota` what calls must leave alone: the wallet, while a plan without overflow runs. */
+  planFloor: number;
+  /** When a plan's period ends or begins next, Unix seconds; 0: no plan. */
+  planUntil: number;
   usedQuota: number;
   requestCount: number;
   /** What this process holds back beside `quota`: open holds in memory, and charges beyond what left it durably. */
@@ -133,6 +138,8 @@ export interface LedgerAccounts extends Accounts {
   beginWrite(userIds: Iterable<number>, tokenIds: Iterable<number>): () => void;
   /** False while the order of several overlapping writes leaves the figures in doubt, until the next clean read. */
   isCertain(userId: number): boolean;
+  /** Called, and waited for, where an account is asked for whose plans have a moment behind them. */
+  onPlanDue(renew: (userId: number) => Promise<void>): void;
   /** Re-reads every active account: the safety net beside announcements, run each second on PostgreSQL. */
   refresh(): Promise<void>;
   close(): void;
@@ -198,9 +205,9 @@ export interface Reservation {
   /**
    * Lengthens the hold by up to `more` whole units (> 0) and answers how many were added: `more` where user and key can
    * pay it, what they can where it is less, 0 at nothing and once the call is closed. At once where memory decides; never
-   * rejects.
+   * rejects. `tokens`: so many more may be delivered with it, for limits of tokens a minute.
    */
-  grow(more: number): number | Promise<number>;
+  grow(more: number, tokens?: number): number | Promise<number>;
   /** Charges, logs and rolls up, all of it or nothing. Resolves when that is durable in the journal; the tables follow.
    * Rejects with `ledger_down`, and charges nothing, when it cannot be written. Never rejects for
    * lack of balance: what was delivered is charged, the balance may go below zero once. */
@@ -222,7 +229,18 @@ export interface ReserveRequest {
 }
 
 type CreditKind =
-  "setup" | "register" | "invite" | "redeem" | "payment" | "admin" | "affiliate" | "refund" | "import";
+  | "setup"
+  | "register"
+  | "invite"
+  | "redeem"
+  | "payment"
+  | "admin"
+  | "affiliate"
+  | "refund"
+  | "import"
+  | "plan"
+  | "plan_end"
+  | "plan_buy";
 
 export interface Credit {
   userId: number;

@@ -491,7 +491,7 @@ describe("without figures", () => {
     const island = renderScreen(DetailScreen, {
       data: {
         isAdmin: false,
-    isRoot: false,
+        isRoot: false,
         use: undefined,
         used: 0,
         first: undefined,

@@ -189,6 +189,7 @@ const TABLES = new Set([
   "src/core/options/definitions.ts",
   "src/core/options/default-prices.ts",
   "drizzle/schema.ts",
+  "src/shared/failure-codes.ts",
 ]);
 
 const MAX_LINES = 500;

@@ -8,8 +8,10 @@ import type { AuditActor } from "../logs/audit.ts";
 import { refuse } from "../../shared/failures.ts";
 import { fetchBill } from "./fetch-bill.ts";
 import type { BillAddress } from "./fetch-bill.ts";
-import { csvBlock, MOST_LINES, readBill } from "./formats.ts";
-import type { BillLine, CsvColumns, ReadBill, ReadOptions } from "./formats.ts";
+import { MOST_LINES } from "./bill-lines.ts";
+import type { BillLine, ReadBill } from "./bill-lines.ts";
+import { csvBlock, readBill } from "./formats.ts";
+import type { CsvColumns, ReadOptions } from "./formats.ts";
 import type { BillSource } from "../../shared/bill-sources.ts";
 
 type BillDeps = Pick<Deps, "db" | "clock" | "routing" | "ledger" | "guard" | "reach" | "options">;

@@ -1,8 +1,10 @@
 // Each provider's export, recorded in its documented shape, as lines of one: dollars, cents and units to the nano, tokens by
 // kind, days of UTC; what cannot be read is named by its place and never counted.
 import { describe, expect, test } from "bun:test";
-import { decimalNanos, momentOf, readBill } from "../../../src/core/costs/formats.ts";
-import type { CsvColumns, ReadBill } from "../../../src/core/costs/formats.ts";
+import { decimalNanos, momentOf } from "../../../src/core/costs/bill-lines.ts";
+import type { ReadBill } from "../../../src/core/costs/bill-lines.ts";
+import { readBill } from "../../../src/core/costs/formats.ts";
+import type { CsvColumns } from "../../../src/core/costs/formats.ts";
 import type { BillSource } from "../../../src/shared/bill-sources.ts";
 import { Failure } from "../../../src/shared/failures.ts";
 

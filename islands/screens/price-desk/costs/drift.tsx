@@ -9,7 +9,7 @@ import { toast, toastFailure } from "../../../lib/toasts.ts";
 import type { DriftReport } from "../../../lib/wire.ts";
 import { FailureNotice } from "../../../ui/feedback.tsx";
 import type { CostPartProps } from "./props.ts";
-import { costText } from "./rows.tsx";
+import { costText } from "./cost-text.ts";
 import { useRead } from "./use-read.ts";
 
 const DAYS = [7, 30, 90] as const;

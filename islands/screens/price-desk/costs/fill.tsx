@@ -4,7 +4,7 @@ import { api, call, failureMessage } from "../../../lib/api.ts";
 import { useT } from "../../../lib/i18n.ts";
 import type { CostFound } from "../../../lib/wire.ts";
 import { BusyButton } from "../../../ui/busy-button.tsx";
-import { costText } from "./rows.tsx";
+import { costText } from "./cost-text.ts";
 import { TextSource } from "./text-source.tsx";
 import type { GivenText } from "./text-source.tsx";
 

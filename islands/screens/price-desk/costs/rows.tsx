@@ -3,32 +3,17 @@ import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { api, call } from "../../../lib/api.ts";
 import { nowMs, siteZone } from "../../../lib/boot.ts";
-import { formatDollars, formatWhen, timeTitle } from "../../../lib/format.ts";
+import { formatWhen, timeTitle } from "../../../lib/format.ts";
 import { useT } from "../../../lib/i18n.ts";
-import type { Translate } from "../../../lib/i18n.ts";
 import { toastFailure } from "../../../lib/toasts.ts";
 import type { CostLine } from "../../../lib/wire.ts";
 import { confirm } from "../../../ui/confirm.tsx";
 import { FailureNotice } from "../../../ui/feedback.tsx";
+import { costText } from "./cost-text.ts";
 import { CostFill } from "./fill.tsx";
 import type { CostPartProps } from "./props.ts";
 import { CostForm } from "./row-form.tsx";
 import { useRead } from "./use-read.ts";
-
-/** "in $2.50 · out $10.00 per million", or the list; times what it is multiplied by. */
-export function costText(
-  t: Translate,
-  { row, factor, group_ratio: ratio }: Pick<CostLine, "row" | "factor" | "group_ratio">,
-): string {
-  const times = factor * ratio === 1 ? "" : ` × ${Number((factor * ratio).toPrecision(6))}`;
-  if (row === null) return t("cost.list") + times;
-  if (row.call !== undefined) return t("cost.perCall", { price: formatDollars(row.call) }) + times;
-  const kinds = (["in", "cache_read", "cache_write", "out"] as const).flatMap((kind) => {
-    const price = row[kind];
-    return price === undefined ? [] : [`${t(`cost.kind.${kind}`)} ${formatDollars(price)}`];
-  });
-  return t("cost.perMillion", { prices: kinds.join(" · ") }) + times;
-}
 
 export function CostRows({ channelId, canWrite, version, onChanged }: CostPartProps) {
   const t = useT();

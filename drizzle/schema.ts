@@ -37,6 +37,16 @@ export function buildSchema(d: Dialect) {
       inviteReward: d.big().notNull().default(0),
       affHistoryQuota: d.big().notNull().default(0),
       inviterId: d.big().notNull().default(0),
+      /** used_quota when use was last shared out among plans and wallet. */
+      planMark: d.big().notNull().default(0),
+      /** What of the balance is no plan's; what plans have left is the rest. Holds while plan_until is not 0. */
+      planWallet: d.big().notNull().default(0),
+      /** A running plan keeps calls from the wallet. */
+      planStrict: d.bool().notNull().default(false),
+      /** When a period ends or a plan begins next; 0: no plan. */
+      planUntil: d.big().notNull().default(0),
+      /** Group of the newest running plan that has one; empty: the account's own. */
+      planGroup: d.text().notNull().default(""),
       /** JSON text of the user's own settings. */
       setting: d.text().notNull().default(""),
       /** Has one-time codes or a passkey: what sessions are judged by, without a query. */
@@ -72,6 +82,10 @@ export function buildSchema(d: Dialect) {
       d.index("users_quota").on(t.quota),
       d.index("users_group").on(t.group),
       d.index("users_seen").on(t.lastSeenAt),
+      d
+        .index("users_plan_until")
+        .on(t.planUntil)
+        .where(sql`${t.planUntil} > 0`),
       d
         .index("users_flagged")
         .on(t.id)
@@ -421,6 +435,7 @@ export function buildSchema(d: Dialect) {
       d.uniqueIndex("tokens_key").on(t.keyHash),
       d.uniqueIndex("tokens_previous_key").on(t.previousKeyHash),
       d.index("tokens_user").on(t.userId),
+      d.index("tokens_name").on(t.name),
     ],
   );
 
@@ -572,12 +587,45 @@ export function buildSchema(d: Dialect) {
       d.index("logs_user_time").on(t.userId, t.createdAt),
       // Ids begin with the time, so that new ones are appended: refunds and searches find a call without a scan.
       d.index("logs_request").on(t.requestId),
+      // Everything but calls: few rows, so that further indexes of theirs cost calls nothing.
       d
         .index("logs_rare_types")
         .on(t.type, t.createdAt)
         .where(sql`${t.type} <> 2`),
+      d
+        .index("logs_rare_user")
+        // As the query has it: SQLite would take the index of all the user's rows.
+        .on(sql`(${t.userId} + 0)`, t.type, t.createdAt)
+        .where(sql`(${t.type} + 0) <> 2`),
+      d
+        .index("logs_rare_model")
+        .on(t.modelName, t.type, t.createdAt)
+        .where(sql`(${t.type} + 0) <> 2`),
+      d
+        .index("logs_rare_channel")
+        .on(t.channelId, t.type, t.createdAt)
+        .where(sql`(${t.type} + 0) <> 2`),
     ],
   );
+
+  /** What sums of calls add up, in each of the tables below: a column that comes here is written to all of them. */
+  const callSums = () => ({
+    count: d.big().notNull().default(0),
+    quota: d.big().notNull().default(0),
+    promptTokens: d.big().notNull().default(0),
+    completionTokens: d.big().notNull().default(0),
+    useTimeMs: d.big().notNull().default(0),
+    /** How much of count and quota also stands as log rows (log writing can be switched off). */
+    loggedCount: d.big().notNull().default(0),
+    loggedQuota: d.big().notNull().default(0),
+    /** What upstreams are owed, in billionths of a dollar: of the calls whose cost is known, and of failed attempts. */
+    costNanos: d.big().notNull().default(0),
+    /** How much of count and quota is of calls whose cost is known; of the rest it is unknown, never 0. */
+    costCount: d.big().notNull().default(0),
+    costQuota: d.big().notNull().default(0),
+    /** How much of costNanos earned nothing: failed attempts, and calls that cost their caller 0 in a group that pays. */
+    lostNanos: d.big().notNull().default(0),
+  });
 
   /** Hourly sums, written in the settle transaction and never cleared: every statistic and the audit read these. */
   const rollups = d.table(
@@ -590,18 +638,126 @@ export function buildSchema(d: Dialect) {
       channelId: d.big().notNull(),
       tokenId: d.big().notNull(),
       group: d.text().notNull(),
-      count: d.big().notNull().default(0),
-      quota: d.big().notNull().default(0),
-      promptTokens: d.big().notNull().default(0),
-      completionTokens: d.big().notNull().default(0),
-      useTimeMs: d.big().notNull().default(0),
-      /** How much of count and quota also stands as log rows (log writing can be switched off). */
-      loggedCount: d.big().notNull().default(0),
-      loggedQuota: d.big().notNull().default(0),
+      ...callSums(),
     },
     (t) => [
       d.primaryKey({ columns: [t.hour, t.userId, t.modelName, t.channelId, t.tokenId, t.group] }),
       d.index("rollups_user").on(t.userId, t.hour),
+    ],
+  );
+
+  /**
+   * The same sums, coarser, from the hour `rollup_days.from_hour` on, written with them (core/logs/coarse.ts): what is
+   * shown of months would have to read millions of hourly ones.
+   */
+  const rollupsByModel = d.table(
+    "rollups_by_model",
+    { hour: d.big().notNull(), modelName: d.text().notNull(), ...callSums() },
+    (t) => [d.primaryKey({ columns: [t.hour, t.modelName] })],
+  );
+  /** `day`: midnight of the day in the zone of `rollup_days`, in seconds of the local clock. */
+  const rollupsByUser = d.table(
+    "rollups_by_user",
+    { day: d.big().notNull(), userId: d.big().notNull(), ...callSums() },
+    (t) => [d.primaryKey({ columns: [t.day, t.userId] })],
+  );
+  const rollupsByChannel = d.table(
+    "rollups_by_channel",
+    {
+      day: d.big().notNull(),
+      modelName: d.text().notNull(),
+      channelId: d.big().notNull(),
+      group: d.text().notNull(),
+      ...callSums(),
+    },
+    (t) => [d.primaryKey({ columns: [t.day, t.modelName, t.channelId, t.group] })],
+  );
+  /** One row: whose days the coarse sums have, and from which hour on they are there. */
+  const rollupDays = d.table("rollup_days", {
+    id: d.big().primaryKey(),
+    zone: d.text().notNull(),
+    /** Unix seconds; 0 = all that there is. Settlements of earlier hours are left to core/logs/coarse-build.ts. */
+    fromHour: d.big().notNull(),
+  });
+
+  /** What an upstream charges: the row with the latest `validFrom` that has come is in force; never visible to users. */
+  const channelCosts = d.table(
+    "channel_costs",
+    {
+      id: d.id(),
+      channelId: d.big().notNull(),
+      /** As the upstream knows it, or `*` for all without a row of their own. */
+      model: d.text().notNull(),
+      /** JSON of a price row in dollars (shared/price-row.ts); empty: the shipped table's, the list. */
+      price: d.text().notNull().default(""),
+      /** What the row or the list is multiplied by: a discount. */
+      factor: d.real().notNull().default(1),
+      /** The ratio of our group at an upstream that is another instance. */
+      groupRatio: d.real().notNull().default(1),
+      /** manual, list, pricing (of another instance) or bill (a drift that was accepted). */
+      source: d.text().notNull().default("manual"),
+      validFrom: d.big().notNull(),
+      createdAt: d.big().notNull(),
+      userId: d.big().notNull().default(0),
+      username: d.text().notNull().default(""),
+    },
+    (t) => [d.uniqueIndex("channel_costs_from").on(t.channelId, t.model, t.validFrom)],
+  );
+
+  /** What providers say that they charged: each file or answer that was read, once. */
+  const costImports = d.table(
+    "cost_imports",
+    {
+      id: d.id(),
+      channelId: d.big().notNull(),
+      /** A format of core/costs/formats. */
+      source: d.text().notNull(),
+      /** SHA-256 of what was read. */
+      hash: d.text().notNull(),
+      createdAt: d.big().notNull(),
+      userId: d.big().notNull().default(0),
+      username: d.text().notNull().default(""),
+      added: d.int().notNull().default(0),
+      known: d.int().notNull().default(0),
+      replaced: d.int().notNull().default(0),
+      refused: d.int().notNull().default(0),
+      /** First and last day that it is about, the start in UTC. */
+      firstDay: d.big().notNull().default(0),
+      lastDay: d.big().notNull().default(0),
+    },
+    (t) => [d.index("cost_imports_channel").on(t.channelId, t.id)],
+  );
+
+  /** The lines of such bills; a bucket that is read again with other content replaces its line. */
+  const costBills = d.table(
+    "cost_bills",
+    {
+      id: d.id(),
+      importId: d.big().notNull(),
+      channelId: d.big().notNull(),
+      source: d.text().notNull(),
+      /** What the line is about within its source: day, model and line item, or the id of a call. */
+      bucket: d.text().notNull(),
+      /** Of what it says of that. */
+      hash: d.text().notNull(),
+      /** Start of the day in UTC, Unix seconds. */
+      day: d.big().notNull(),
+      /** As the bill names it; empty: of no model. */
+      model: d.text().notNull().default(""),
+      /** The kind of token (shared/price-row.ts) that amount and tokens are of; empty: all, or none that we know. */
+      kind: d.text().notNull().default(""),
+      /** The upstream's id of the call. */
+      requestId: d.text().notNull().default(""),
+      /** Null: the line does not say. */
+      requests: d.big(),
+      inputTokens: d.big(),
+      cachedTokens: d.big(),
+      outputTokens: d.big(),
+      amountNanos: d.big(),
+    },
+    (t) => [
+      d.uniqueIndex("cost_bills_bucket").on(t.channelId, t.source, t.bucket),
+      d.index("cost_bills_day").on(t.channelId, t.day),
     ],
   );
 
@@ -612,7 +768,7 @@ export function buildSchema(d: Dialect) {
       id: d.id(),
       userId: d.big().notNull(),
       amount: d.big().notNull(),
-      /** setup, register, invite, redeem, payment, admin, affiliate, refund, import. */
+      /** setup, register, invite, redeem, payment, admin, affiliate, refund, import; plan, plan_end, plan_buy. */
       kind: d.text().notNull(),
       /** What caused it (redemption id, order number, task id); unique per kind where not empty. */
       ref: d.text().notNull().default(""),
@@ -716,6 +872,113 @@ export function buildSchema(d: Dialect) {
         .where(sql`${t.providerRef} is not null`),
       d.index("orders_user").on(t.userId, t.createdAt),
       d.index("orders_status").on(t.status, t.createdAt),
+    ],
+  );
+
+  /** What is sold for a time: quota for each period, and a group. Rows stay when a plan is taken away. */
+  const plans = d.table(
+    "plans",
+    {
+      id: d.id(),
+      title: d.text().notNull(),
+      description: d.text().notNull().default(""),
+      /** Whole minor units of the currency; 0: not sold for money. */
+      priceMinor: d.big().notNull().default(0),
+      currency: d.text().notNull().default(""),
+      /** Units of the wallet; 0: not sold from the balance. */
+      walletPrice: d.big().notNull().default(0),
+      /** day, week, month, year; and how many of them. */
+      durationUnit: d.text().notNull(),
+      durationCount: d.int().notNull(),
+      /** none, day, week, month: when the quota begins anew, counted from the start. */
+      reset: d.text().notNull().default("none"),
+      /** Units of each period. */
+      quota: d.big().notNull(),
+      /** Buyers are in it while the plan runs; empty: none. */
+      group: d.text().notNull().default(""),
+      /** Beyond the plan's quota the wallet pays. */
+      overflow: d.bool().notNull().default(true),
+      /** How often one account may buy it; 0: as often as it likes. */
+      maxPerUser: d.int().notNull().default(0),
+      /** extend: another one begins when the last ends. parallel: at once. */
+      stack: d.text().notNull().default("extend"),
+      enabled: d.bool().notNull().default(true),
+      createdAt: d.big().notNull(),
+      updatedAt: d.big().notNull(),
+      deletedAt: d.big(),
+    },
+    (t) => [
+      d
+        .uniqueIndex("plans_title")
+        .on(t.title)
+        .where(sql`${t.deletedAt} is null`),
+    ],
+  );
+
+  /** One bought plan of one account, at the terms of its purchase. */
+  const userPlans = d.table(
+    "user_plans",
+    {
+      id: d.id(),
+      userId: d.big().notNull(),
+      planId: d.big().notNull(),
+      title: d.text().notNull(),
+      durationUnit: d.text().notNull(),
+      durationCount: d.int().notNull(),
+      reset: d.text().notNull(),
+      quota: d.big().notNull(),
+      group: d.text().notNull().default(""),
+      overflow: d.bool().notNull(),
+      stack: d.text().notNull(),
+      /** Months and days are those of this zone, whatever the site's becomes. */
+      zone: d.text().notNull(),
+      /** wallet, order, admin, import. */
+      source: d.text().notNull(),
+      /** Number of the order; empty: none. */
+      tradeNo: d.text().notNull().default(""),
+      /** Units that the wallet paid. */
+      paidQuota: d.big().notNull().default(0),
+      startsAt: d.big().notNull(),
+      endsAt: d.big().notNull(),
+      /** waiting, active, ended, cancelled, refunded. */
+      status: d.text().notNull(),
+      /** How many periods have begun. */
+      periodNo: d.int().notNull().default(0),
+      createdAt: d.big().notNull(),
+      /** When it ended before its time; 0: it did not. */
+      cancelledAt: d.big().notNull().default(0),
+    },
+    (t) => [
+      d.index("user_plans_user").on(t.userId),
+      d.index("user_plans_plan").on(t.planId),
+      d
+        .uniqueIndex("user_plans_order")
+        .on(t.tradeNo)
+        .where(sql`${t.tradeNo} <> ''`),
+    ],
+  );
+
+  /** Periods of bought plans: what each gave and what of it was used. */
+  const planPeriods = d.table(
+    "plan_periods",
+    {
+      id: d.id(),
+      userPlanId: d.big().notNull(),
+      userId: d.big().notNull(),
+      no: d.int().notNull(),
+      startsAt: d.big().notNull(),
+      endsAt: d.big().notNull(),
+      quota: d.big().notNull(),
+      used: d.big().notNull().default(0),
+      /** 0: it runs. */
+      closedAt: d.big().notNull().default(0),
+    },
+    (t) => [
+      d.uniqueIndex("plan_periods_no").on(t.userPlanId, t.no),
+      d
+        .index("plan_periods_open")
+        .on(t.userId)
+        .where(sql`${t.closedAt} = 0`),
     ],
   );
 
@@ -1022,10 +1285,20 @@ export function buildSchema(d: Dialect) {
     redemptions,
     logs,
     rollups,
+    rollupsByModel,
+    rollupsByUser,
+    rollupsByChannel,
+    rollupDays,
+    channelCosts,
+    costImports,
+    costBills,
     credits,
     reservations,
     limitUses,
     orders,
+    plans,
+    userPlans,
+    planPeriods,
     paymentEvents,
     drawings,
     tasks,

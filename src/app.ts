@@ -25,11 +25,13 @@ import { outboundOf } from "./core/users/outbound.ts";
 import type { BudgetWarnings } from "./core/users/budget-warnings.ts";
 import type { LowQuota } from "./core/users/low-quota.ts";
 import { openSealer, refuseInRotation, sessionSecret } from "./core/options/seal-keys.ts";
+import { renewPlans } from "./core/plans/periods.ts";
 import { createOptions } from "./core/options/store.ts";
 import { optionTrail } from "./core/users/option-trail.ts";
 import { RAILS } from "./core/payments/rails.ts";
 import type { PaymentRail } from "./core/payments/rail.ts";
 import { settleOrigins } from "./core/prices/origins.ts";
+import { createCostBook } from "./core/costs/book.ts";
 import { createPriceBook } from "./core/prices/price-book.ts";
 import { priceRecorder } from "./core/prices/revisions.ts";
 import { createReach } from "./net/reach.ts";
@@ -136,11 +138,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const sessions = await createSessions({ db, clock, logger });
   const prices = createPriceBook(options, () => clock.nowMs());
   const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
-  const inbox = await createInbox({
-    ...base,
-    reach,
-    guard: guardOf(() => deps),
-  });
+  const inbox = await createInbox({ ...base, reach, guard: guardOf(() => deps) });
   const caps = createCaps(ledger, clock);
   const deps: Deps = {
     ...base,
@@ -150,6 +148,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     routing,
     maintenance,
     prices,
+    costs: await createCostBook(base),
     rails: overrides.rails ?? RAILS,
     vendors,
     catalogue: createCatalogue({ routing, prices, vendors }),
@@ -170,6 +169,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const lowBalances = (lowQuota = createLowQuota(notified));
   const budgetWarnings = createBudgetWarnings(notified);
   limits.warnBy(budgetWarnings.tell);
+  accounts.onPlanDue((userId) => renewPlans(deps, userId));
   const officeRanges = parseRanges(env.rateLimitTrusted);
   const session: SessionSettings = {
     accounts,

@@ -9,6 +9,7 @@ import type { Catalogue } from "./channels/catalogue.ts";
 import type { CapState, NodePlace } from "./channels/caps.ts";
 import type { LimitBook } from "./limits/limits.ts";
 import type { KeyLimits, LimitFields } from "../shared/key-limits.ts";
+import type { CostBook } from "./costs/book.ts";
 import type { Keyring } from "./channels/keyring.ts";
 import type { PaymentRail } from "./payments/rail.ts";
 import type { OptionStore } from "./options/store.ts";
@@ -54,6 +55,7 @@ export interface UserAccount {
   email: string;
   role: number;
   status: number;
+  /** In force: of a running plan, else the account's own. */
   group: string;
   /** Budget and limits of their own; undefined: those of the group. */
   limits: LimitFields | undefined;
@@ -66,6 +68,10 @@ export interface UserAccount {
   secondFactor: boolean;
   /** Durable balance as last known here. */
   quota: number;
+  /** Of `quota` what calls must leave alone: the wallet, while a plan without overflow runs. */
+  planFloor: number;
+  /** When a plan's period ends or begins next, Unix seconds; 0: no plan. */
+  planUntil: number;
   usedQuota: number;
   requestCount: number;
   /** What this process holds back beside `quota`: open holds in memory, and charges beyond what left it durably. */
@@ -132,6 +138,8 @@ export interface LedgerAccounts extends Accounts {
   beginWrite(userIds: Iterable<number>, tokenIds: Iterable<number>): () => void;
   /** False while the order of several overlapping writes leaves the figures in doubt, until the next clean read. */
   isCertain(userId: number): boolean;
+  /** Called, and waited for, where an account is asked for whose plans have a moment behind them. */
+  onPlanDue(renew: (userId: number) => Promise<void>): void;
   /** Re-reads every active account: the safety net beside announcements, run each second on PostgreSQL. */
   refresh(): Promise<void>;
   close(): void;
@@ -155,6 +163,14 @@ export interface BalanceWatch {
 export type RemoteObject = Database["t"]["remoteObjects"]["$inferSelect"];
 
 /** Everything that is recorded of one finished call. */
+/** What an upstream charges for a call, or for an attempt that failed. */
+export interface UpstreamCost {
+  /** Billionths of a dollar: whole, at least 0. */
+  nanos: number;
+  /** Nobody pays for it, though its group pays. */
+  isLost: boolean;
+}
+
 export interface Settlement {
   /** Whole units, >= 0. */
   quota: number;
@@ -175,6 +191,8 @@ export interface Settlement {
   tokenName?: string;
   /** What the provider keeps of the call: its row comes to the tables with the charge, or neither does. */
   object?: RemoteObject | undefined;
+  /** Absent: unknown. */
+  cost?: UpstreamCost | undefined;
   /** The moment that it counts at, Unix milliseconds, where the caller keeps it to find it again; else now. */
   atMs?: number;
 }
@@ -187,9 +205,9 @@ export interface Reservation {
   /**
    * Lengthens the hold by up to `more` whole units (> 0) and answers how many were added: `more` where user and key can
    * pay it, what they can where it is less, 0 at nothing and once the call is closed. At once where memory decides; never
-   * rejects.
+   * rejects. `tokens`: so many more may be delivered with it, for limits of tokens a minute.
    */
-  grow(more: number): number | Promise<number>;
+  grow(more: number, tokens?: number): number | Promise<number>;
   /** Charges, logs and rolls up, all of it or nothing. Resolves when that is durable in the journal; the tables follow.
    * Rejects with `ledger_down`, and charges nothing, when it cannot be written. Never rejects for
    * lack of balance: what was delivered is charged, the balance may go below zero once. */
@@ -211,7 +229,18 @@ export interface ReserveRequest {
 }
 
 type CreditKind =
-  "setup" | "register" | "invite" | "redeem" | "payment" | "admin" | "affiliate" | "refund" | "import";
+  | "setup"
+  | "register"
+  | "invite"
+  | "redeem"
+  | "payment"
+  | "admin"
+  | "affiliate"
+  | "refund"
+  | "import"
+  | "plan"
+  | "plan_end"
+  | "plan_buy";
 
 export interface Credit {
   userId: number;
@@ -261,6 +290,8 @@ export interface Ledger {
   setTokenQuota(tx: Orm, tokenId: number, remainQuota: number): Steps<void>;
   /** Queues a log row without money; written with the next batch. Resolves when durable. */
   log(entry: LogEntry): Promise<void>;
+  /** Enters a cost that nobody pays for into the sums: of a failed attempt, which leaves its row by itself. */
+  bear(entry: LogEntry, cost: UpstreamCost): Promise<void>;
   /** Log row inside a transaction of the caller. */
   logSteps(tx: Orm, entry: LogEntry): Steps<void>;
   /** Call when a key is met whose time is over: its status becomes expired, durably and at once in memory. */
@@ -340,6 +371,8 @@ export interface Deps {
   maintenance: Maintenance;
   inbox: Inbox;
   prices: PriceBook;
+  /** What upstreams charge. */
+  costs: CostBook;
   /** The ways that money comes in by; open or not. */
   rails: readonly PaymentRail[];
   catalogue: Catalogue;

@@ -3,10 +3,12 @@
 import { purgeRemoteObjects } from "../core/channels/remote-objects.ts";
 import type { ChannelWatch } from "../core/channels/watch.ts";
 import type { Deps } from "../core/deps.ts";
+import { buildCoarse } from "../core/ledger/coarse-build.ts";
 import { applyDueDrafts } from "../core/prices/drafts.ts";
 import { auditForInbox, auditHours } from "../core/inbox/audits.ts";
 import { expireOrders } from "../core/payments/orders.ts";
 import { askForOpenOrders } from "../core/payments/rails.ts";
+import { allocatePlans, renewDuePlans } from "../core/plans/periods.ts";
 import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
 import { purgeFlows } from "../core/users/auth-flows.ts";
@@ -27,6 +29,9 @@ const PRICE_SECONDS = 10;
 
 /** Seconds between two looks at orders that nobody has paid yet. */
 const PAYMENT_SECONDS = 5 * MINUTE;
+
+/** Seconds between two looks for plans whose period is over; who calls first does not wait for it. */
+const PLAN_SECONDS = MINUTE;
 
 /** Seconds between two looks for letters that wait. */
 const OUTBOX_SECONDS = 15;
@@ -89,6 +94,8 @@ export function jobsOf(
         await expireOrders(deps);
       },
     },
+    { name: "plan-periods", everySeconds: () => PLAN_SECONDS, run: () => renewDuePlans(deps) },
+    { name: "plan-allocation", everySeconds: () => HOUR, run: () => allocatePlans(deps) },
     {
       name: "remote-object-purge",
       everySeconds: () => HOUR,
@@ -110,6 +117,7 @@ export function jobsOf(
       everySeconds: () => HOUR,
       run: () => purgeItems(deps.db, Math.floor(deps.clock.nowMs() / 1000)),
     },
+    { name: "coarse-sums", everySeconds: () => MINUTE, run: () => buildCoarse(deps) },
     { name: "task-poll", everySeconds: () => TASK_SECONDS, run: pollTasks },
   ];
 }

@@ -38,6 +38,21 @@ CREATE TABLE `backup_codes` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `backup_codes_hash` ON `backup_codes` (`hash`);--> statement-breakpoint
 CREATE INDEX `backup_codes_user` ON `backup_codes` (`user_id`);--> statement-breakpoint
+CREATE TABLE `channel_costs` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`channel_id` integer NOT NULL,
+	`model` text NOT NULL,
+	`price` text DEFAULT '' NOT NULL,
+	`factor` real DEFAULT 1 NOT NULL,
+	`group_ratio` real DEFAULT 1 NOT NULL,
+	`source` text DEFAULT 'manual' NOT NULL,
+	`valid_from` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`user_id` integer DEFAULT 0 NOT NULL,
+	`username` text DEFAULT '' NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `channel_costs_from` ON `channel_costs` (`channel_id`,`model`,`valid_from`);--> statement-breakpoint
 CREATE TABLE `channel_keys` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`channel_id` integer NOT NULL,
@@ -94,6 +109,43 @@ CREATE TABLE `channels` (
 --> statement-breakpoint
 CREATE INDEX `channels_tag` ON `channels` (`tag`);--> statement-breakpoint
 CREATE INDEX `channels_priority` ON `channels` (`priority`);--> statement-breakpoint
+CREATE TABLE `cost_bills` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`import_id` integer NOT NULL,
+	`channel_id` integer NOT NULL,
+	`source` text NOT NULL,
+	`bucket` text NOT NULL,
+	`hash` text NOT NULL,
+	`day` integer NOT NULL,
+	`model` text DEFAULT '' NOT NULL,
+	`kind` text DEFAULT '' NOT NULL,
+	`request_id` text DEFAULT '' NOT NULL,
+	`requests` integer,
+	`input_tokens` integer,
+	`cached_tokens` integer,
+	`output_tokens` integer,
+	`amount_nanos` integer
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `cost_bills_bucket` ON `cost_bills` (`channel_id`,`source`,`bucket`);--> statement-breakpoint
+CREATE INDEX `cost_bills_day` ON `cost_bills` (`channel_id`,`day`);--> statement-breakpoint
+CREATE TABLE `cost_imports` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`channel_id` integer NOT NULL,
+	`source` text NOT NULL,
+	`hash` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`user_id` integer DEFAULT 0 NOT NULL,
+	`username` text DEFAULT '' NOT NULL,
+	`added` integer DEFAULT 0 NOT NULL,
+	`known` integer DEFAULT 0 NOT NULL,
+	`replaced` integer DEFAULT 0 NOT NULL,
+	`refused` integer DEFAULT 0 NOT NULL,
+	`first_day` integer DEFAULT 0 NOT NULL,
+	`last_day` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `cost_imports_channel` ON `cost_imports` (`channel_id`,`id`);--> statement-breakpoint
 CREATE TABLE `credits` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`user_id` integer NOT NULL,
@@ -240,6 +292,9 @@ CREATE INDEX `logs_time` ON `logs` (`created_at`);--> statement-breakpoint
 CREATE INDEX `logs_user_time` ON `logs` (`user_id`,`created_at`);--> statement-breakpoint
 CREATE INDEX `logs_request` ON `logs` (`request_id`);--> statement-breakpoint
 CREATE INDEX `logs_rare_types` ON `logs` (`type`,`created_at`) WHERE "logs"."type" <> 2;--> statement-breakpoint
+CREATE INDEX `logs_rare_user` ON `logs` (("user_id" + 0),`type`,`created_at`) WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
+CREATE INDEX `logs_rare_model` ON `logs` (`model_name`,`type`,`created_at`) WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
+CREATE INDEX `logs_rare_channel` ON `logs` (`channel_id`,`type`,`created_at`) WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
 CREATE TABLE `marks` (
 	`key` text PRIMARY KEY NOT NULL,
 	`value` integer DEFAULT 0 NOT NULL
@@ -338,6 +393,42 @@ CREATE TABLE `payment_events` (
 CREATE UNIQUE INDEX `payment_events_once` ON `payment_events` (`rail`,`event_id`,`verdict`);--> statement-breakpoint
 CREATE INDEX `payment_events_order` ON `payment_events` (`trade_no`,`at`);--> statement-breakpoint
 CREATE INDEX `payment_events_at` ON `payment_events` (`at`);--> statement-breakpoint
+CREATE TABLE `plan_periods` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`user_plan_id` integer NOT NULL,
+	`user_id` integer NOT NULL,
+	`no` integer NOT NULL,
+	`starts_at` integer NOT NULL,
+	`ends_at` integer NOT NULL,
+	`quota` integer NOT NULL,
+	`used` integer DEFAULT 0 NOT NULL,
+	`closed_at` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `plan_periods_no` ON `plan_periods` (`user_plan_id`,`no`);--> statement-breakpoint
+CREATE INDEX `plan_periods_open` ON `plan_periods` (`user_id`) WHERE "plan_periods"."closed_at" = 0;--> statement-breakpoint
+CREATE TABLE `plans` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`title` text NOT NULL,
+	`description` text DEFAULT '' NOT NULL,
+	`price_minor` integer DEFAULT 0 NOT NULL,
+	`currency` text DEFAULT '' NOT NULL,
+	`wallet_price` integer DEFAULT 0 NOT NULL,
+	`duration_unit` text NOT NULL,
+	`duration_count` integer NOT NULL,
+	`reset` text DEFAULT 'none' NOT NULL,
+	`quota` integer NOT NULL,
+	`group` text DEFAULT '' NOT NULL,
+	`overflow` integer DEFAULT true NOT NULL,
+	`max_per_user` integer DEFAULT 0 NOT NULL,
+	`stack` text DEFAULT 'extend' NOT NULL,
+	`enabled` integer DEFAULT true NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`deleted_at` integer
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `plans_title` ON `plans` (`title`) WHERE "plans"."deleted_at" is null;--> statement-breakpoint
 CREATE TABLE `price_drafts` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`title` text DEFAULT '' NOT NULL,
@@ -425,6 +516,12 @@ CREATE TABLE `reservations` (
 );
 --> statement-breakpoint
 CREATE INDEX `reservations_expiry` ON `reservations` (`expires_at`);--> statement-breakpoint
+CREATE TABLE `rollup_days` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`zone` text NOT NULL,
+	`from_hour` integer NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `rollups` (
 	`hour` integer NOT NULL,
 	`user_id` integer NOT NULL,
@@ -439,10 +536,67 @@ CREATE TABLE `rollups` (
 	`use_time_ms` integer DEFAULT 0 NOT NULL,
 	`logged_count` integer DEFAULT 0 NOT NULL,
 	`logged_quota` integer DEFAULT 0 NOT NULL,
+	`cost_nanos` integer DEFAULT 0 NOT NULL,
+	`cost_count` integer DEFAULT 0 NOT NULL,
+	`cost_quota` integer DEFAULT 0 NOT NULL,
+	`lost_nanos` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`hour`, `user_id`, `model_name`, `channel_id`, `token_id`, `group`)
 );
 --> statement-breakpoint
 CREATE INDEX `rollups_user` ON `rollups` (`user_id`,`hour`);--> statement-breakpoint
+CREATE TABLE `rollups_by_channel` (
+	`day` integer NOT NULL,
+	`model_name` text NOT NULL,
+	`channel_id` integer NOT NULL,
+	`group` text NOT NULL,
+	`count` integer DEFAULT 0 NOT NULL,
+	`quota` integer DEFAULT 0 NOT NULL,
+	`prompt_tokens` integer DEFAULT 0 NOT NULL,
+	`completion_tokens` integer DEFAULT 0 NOT NULL,
+	`use_time_ms` integer DEFAULT 0 NOT NULL,
+	`logged_count` integer DEFAULT 0 NOT NULL,
+	`logged_quota` integer DEFAULT 0 NOT NULL,
+	`cost_nanos` integer DEFAULT 0 NOT NULL,
+	`cost_count` integer DEFAULT 0 NOT NULL,
+	`cost_quota` integer DEFAULT 0 NOT NULL,
+	`lost_nanos` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`day`, `model_name`, `channel_id`, `group`)
+);
+--> statement-breakpoint
+CREATE TABLE `rollups_by_model` (
+	`hour` integer NOT NULL,
+	`model_name` text NOT NULL,
+	`count` integer DEFAULT 0 NOT NULL,
+	`quota` integer DEFAULT 0 NOT NULL,
+	`prompt_tokens` integer DEFAULT 0 NOT NULL,
+	`completion_tokens` integer DEFAULT 0 NOT NULL,
+	`use_time_ms` integer DEFAULT 0 NOT NULL,
+	`logged_count` integer DEFAULT 0 NOT NULL,
+	`logged_quota` integer DEFAULT 0 NOT NULL,
+	`cost_nanos` integer DEFAULT 0 NOT NULL,
+	`cost_count` integer DEFAULT 0 NOT NULL,
+	`cost_quota` integer DEFAULT 0 NOT NULL,
+	`lost_nanos` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`hour`, `model_name`)
+);
+--> statement-breakpoint
+CREATE TABLE `rollups_by_user` (
+	`day` integer NOT NULL,
+	`user_id` integer NOT NULL,
+	`count` integer DEFAULT 0 NOT NULL,
+	`quota` integer DEFAULT 0 NOT NULL,
+	`prompt_tokens` integer DEFAULT 0 NOT NULL,
+	`completion_tokens` integer DEFAULT 0 NOT NULL,
+	`use_time_ms` integer DEFAULT 0 NOT NULL,
+	`logged_count` integer DEFAULT 0 NOT NULL,
+	`logged_quota` integer DEFAULT 0 NOT NULL,
+	`cost_nanos` integer DEFAULT 0 NOT NULL,
+	`cost_count` integer DEFAULT 0 NOT NULL,
+	`cost_quota` integer DEFAULT 0 NOT NULL,
+	`lost_nanos` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`day`, `user_id`)
+);
+--> statement-breakpoint
 CREATE TABLE `sessions` (
 	`id` text PRIMARY KEY NOT NULL,
 	`user_id` integer NOT NULL,
@@ -536,6 +690,7 @@ CREATE TABLE `tokens` (
 CREATE UNIQUE INDEX `tokens_key` ON `tokens` (`key_hash`);--> statement-breakpoint
 CREATE UNIQUE INDEX `tokens_previous_key` ON `tokens` (`previous_key_hash`);--> statement-breakpoint
 CREATE INDEX `tokens_user` ON `tokens` (`user_id`);--> statement-breakpoint
+CREATE INDEX `tokens_name` ON `tokens` (`name`);--> statement-breakpoint
 CREATE TABLE `totps` (
 	`user_id` integer PRIMARY KEY NOT NULL,
 	`secret_sealed` text NOT NULL,
@@ -590,6 +745,33 @@ CREATE TABLE `user_import_rows` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `user_import_rows_line` ON `user_import_rows` (`bulk_id`,`line`);--> statement-breakpoint
 CREATE INDEX `user_import_rows_state` ON `user_import_rows` (`bulk_id`,`state`,`line`);--> statement-breakpoint
+CREATE TABLE `user_plans` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`user_id` integer NOT NULL,
+	`plan_id` integer NOT NULL,
+	`title` text NOT NULL,
+	`duration_unit` text NOT NULL,
+	`duration_count` integer NOT NULL,
+	`reset` text NOT NULL,
+	`quota` integer NOT NULL,
+	`group` text DEFAULT '' NOT NULL,
+	`overflow` integer NOT NULL,
+	`stack` text NOT NULL,
+	`zone` text NOT NULL,
+	`source` text NOT NULL,
+	`trade_no` text DEFAULT '' NOT NULL,
+	`paid_quota` integer DEFAULT 0 NOT NULL,
+	`starts_at` integer NOT NULL,
+	`ends_at` integer NOT NULL,
+	`status` text NOT NULL,
+	`period_no` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL,
+	`cancelled_at` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `user_plans_user` ON `user_plans` (`user_id`);--> statement-breakpoint
+CREATE INDEX `user_plans_plan` ON `user_plans` (`plan_id`);--> statement-breakpoint
+CREATE UNIQUE INDEX `user_plans_order` ON `user_plans` (`trade_no`) WHERE "user_plans"."trade_no" <> '';--> statement-breakpoint
 CREATE TABLE `users` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`username` text NOT NULL,
@@ -614,6 +796,11 @@ CREATE TABLE `users` (
 	`invite_reward` integer DEFAULT 0 NOT NULL,
 	`aff_history_quota` integer DEFAULT 0 NOT NULL,
 	`inviter_id` integer DEFAULT 0 NOT NULL,
+	`plan_mark` integer DEFAULT 0 NOT NULL,
+	`plan_wallet` integer DEFAULT 0 NOT NULL,
+	`plan_strict` integer DEFAULT false NOT NULL,
+	`plan_until` integer DEFAULT 0 NOT NULL,
+	`plan_group` text DEFAULT '' NOT NULL,
 	`setting` text DEFAULT '' NOT NULL,
 	`second_factor` integer DEFAULT false NOT NULL,
 	`limits` text DEFAULT '' NOT NULL,
@@ -635,4 +822,5 @@ CREATE INDEX `users_inviter` ON `users` (`inviter_id`);--> statement-breakpoint
 CREATE INDEX `users_quota` ON `users` (`quota`);--> statement-breakpoint
 CREATE INDEX `users_group` ON `users` (`group`);--> statement-breakpoint
 CREATE INDEX `users_seen` ON `users` (`last_seen_at`);--> statement-breakpoint
+CREATE INDEX `users_plan_until` ON `users` (`plan_until`) WHERE "users"."plan_until" > 0;--> statement-breakpoint
 CREATE INDEX `users_flagged` ON `users` (`id`) WHERE "users"."flagged";

@@ -1,11 +1,16 @@
 // Taking a charge back: the reversal of one settled call, on every sum that it raised.
 // Refuses to give back what was never charged, and to give it back in parts.
-import { and, asc, between, eq, gte, sql } from "drizzle-orm";
+import { and, asc, between, eq, getTableColumns, gte, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
+import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
 import { q } from "../../db/database.ts";
 import type { Database, Orm, Steps } from "../../db/database.ts";
 import { LogType, TokenStatus } from "../../shared/enums.ts";
+import { jsonObject } from "../../shared/json-object.ts";
 import { hourOf } from "./items.ts";
+import { COARSE, dated, isSum } from "../logs/coarse-sums.ts";
+import type { RollupSum } from "../logs/coarse-sums.ts";
+import { heldState } from "../logs/coarse-state.ts";
 import { CLEARED_MARK } from "../logs/statistics.ts";
 
 /** One settled call, as its task remembers it. */
@@ -91,6 +96,9 @@ export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: num
   );
   const logged = row ? quota : 0;
   const left = sql`${rollups.loggedQuota} - ${logged}`;
+  // No upstream bills a task that came to nothing. Where no row says what it cost, the cost stays, and its revenue goes.
+  const nanos = row ? costIn(row.other) : undefined;
+  const earned = nanos === undefined ? sql`${rollups.costQuota}` : sql`${rollups.costQuota} - ${quota}`;
   const [cleared] = row
     ? []
     : yield* q(tx.select({ before: marks.value }).from(marks).where(eq(marks.key, CLEARED_MARK)));
@@ -99,18 +107,26 @@ export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: num
     row || hour < (cleared?.before ?? 0)
       ? undefined
       : gte(sql`${rollups.quota} - ${rollups.loggedQuota}`, quota);
-  const sums = yield* q(
+  const sumBefore = tx
+    .select()
+    .from(rollups)
+    .where(and(eq(rollups.hour, hour), sumOfCall(db, call)));
+  const [before] = yield* q(db.kind === "postgres" ? sumBefore.for("update") : sumBefore);
+  const [after] = yield* q(
     tx
       .update(rollups)
       .set({
         quota: sql`${rollups.quota} - ${quota}`,
+        costQuota: sql`case when ${earned} > ${rollups.quota} - ${quota} then ${rollups.quota} - ${quota} else ${earned} end`,
+        costNanos: sql`${rollups.costNanos} - ${nanos ?? 0}`,
         // A row that was cleared is still counted here: no more may be logged than was charged.
         loggedQuota: sql`case when ${left} > ${rollups.quota} - ${quota} then ${rollups.quota} - ${quota} else ${left} end`,
       })
       .where(and(eq(rollups.hour, hour), sumOfCall(db, call), gte(rollups.quota, quota), isUnlogged))
-      .returning({ hour: rollups.hour }),
+      .returning(),
   );
-  if (sums.length === 0) return false;
+  if (!before || !after) return false;
+  yield* changeCoarse(db, tx, before, after);
   if (row) {
     yield* q(
       tx
@@ -166,11 +182,41 @@ export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: num
   return true;
 }
 
+/** What the call cost its operator, as its row says it. */
+function costIn(other: string): number | undefined {
+  const info = jsonObject(other)?.["admin_info"];
+  const nanos =
+    typeof info === "object" && info !== null && "cost_nanos" in info ? info.cost_nanos : undefined;
+  return typeof nanos === "number" && Number.isSafeInteger(nanos) && nanos >= 0 ? nanos : undefined;
+}
+
 function withRefund(other: string, quota: number): string {
   try {
     const value = JSON.parse(other === "" ? "{}" : other) as Record<string, unknown>;
     return JSON.stringify({ ...value, refunded: quota });
   } catch {
     return JSON.stringify({ refunded: quota });
+  }
+}
+
+/** The coarse sums follow an hour's, where they have the hour already. */
+function* changeCoarse(db: Database, tx: Orm, before: RollupSum, after: RollupSum): Steps<void> {
+  const state = yield* heldState(db, tx, "share");
+  if (!state || after.hour < state.fromHour) return;
+  const values = dated(state.zone, after);
+  const changes = Object.keys(after)
+    .filter(isSum)
+    .map((field) => [field, after[field] - before[field]] as const)
+    .filter(([, change]) => change !== 0);
+  for (const { table, key } of COARSE) {
+    const columns = getTableColumns(db.t[table] as PgTable) as Record<string, PgColumn>;
+    const of = (field: string) => columns[field] as PgColumn;
+    yield* q(
+      tx
+        .update(db.t[table] as PgTable)
+        .set(Object.fromEntries(changes.map(([field, change]) => [field, sql`${of(field)} + ${change}`])))
+        .where(and(...key.map((field) => eq(of(field), values[field]))))
+        .returning({ quota: of("quota") }),
+    );
   }
 }

@@ -144,11 +144,12 @@ function untestable(channel: Channel): Failure | undefined {
     : new Failure("client", "model_untested", { params: { model } });
 }
 
-export function createProbe(deps: Deps, relay: Pick<Relay, "probe">): ChannelProbe {
+export function createProbe(deps: Deps, relay: Pick<Relay, "probe" | "dryRun">): ChannelProbe {
   return {
     test: (channel, model) => testChannel(deps, relay, channel, model),
     key: (channel, index, model) => testKey(relay, channel, index, model),
     untestable,
+    dryRun: (user, channel, request) => relay.dryRun(user, channel, request),
     balance: (channel) => channelBalance(deps, channel),
     async models(channel) {
       const row = rowOf(channel.type);

@@ -65,6 +65,8 @@ export interface Plan {
   rules: RulesDone | undefined;
   /** Writes the body anew with this limit on its answer: what was sent in the request's place had to be held for first. */
   writeLimit: (limit: number | undefined) => void;
+  /** The body as it is sent, in the upstream's dialect. */
+  sentJson: () => Readonly<Record<string, unknown>>;
 }
 
 /** The route for an endpoint: only conversations are converted, and a part of an operation needs its own address. */
@@ -325,6 +327,7 @@ function passPlan(target: Target): Plan {
     upstream,
     rules: withHeaderRules(target, built.headers, ruled),
     writeLimit: write,
+    sentJson: named,
   };
 }
 
@@ -399,6 +402,7 @@ function convertedPlan(target: Target, request: CanonicalRequest): Plan {
     upstream,
     rules: withHeaderRules(target, built.headers, ruled),
     writeLimit: write,
+    sentJson: () => upstreamBody,
   };
 }
 

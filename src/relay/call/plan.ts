@@ -343,7 +343,8 @@ function withHeaderRules(
   headers: Record<string, string>,
   ruled: Ruled | undefined,
 ): RulesDone | undefined {
-  const headerActs = applyHeaderRules(target, headers);
+  const { channel, call, key } = target;
+  const headerActs = applyHeaderRules({ channel, headers, client: call.request.headers, key });
   if (!headerActs) return ruled?.done;
   return { acts: [], promptTokens: 0, repriced: undefined, ...ruled?.done, headerActs };
 }

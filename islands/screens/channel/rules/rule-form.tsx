@@ -1,7 +1,7 @@
 // One request rule: what it does, where, with what, and when; fields follow what is chosen.
 // Refuses to take what the server would refuse: a half rule stays in its form.
 import { Plus, X } from "lucide-react";
-import { useId, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 import type { ReactNode } from "react";
 import {
   MATCH_MODES,
@@ -260,6 +260,9 @@ export function RuleForm({ operation, onDone, onCancel }: RuleFormProps) {
     operation ? draftOf(operation) : { ...draftOf(undefined), logic: "AND" },
   );
   const [isTried, setTried] = useState(false);
+  const first = useRef<HTMLSelectElement>(null);
+  // What opened it is gone.
+  useEffect(() => first.current?.focus(), []);
   const set = (changes: Partial<OperationDraft>): void => setDraft((before) => ({ ...before, ...changes }));
   const { mode } = draft;
   const shows = partsOf(mode);
@@ -281,6 +284,7 @@ export function RuleForm({ operation, onDone, onCancel }: RuleFormProps) {
         {(id) => (
           <select
             id={id}
+            ref={first}
             className="select"
             value={mode}
             onChange={(event) =>

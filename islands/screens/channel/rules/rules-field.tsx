@@ -1,7 +1,7 @@
 // A channel's request rules as sentences in their order: added, changed, moved and removed without JSON, which stands beside.
 // Refuses to lose what it cannot show: a text that is no set of rules stays as it was typed.
 import { ArrowDown, ArrowUp, GripVertical, Pencil, Plus, X } from "lucide-react";
-import { useId, useState } from "react";
+import { useId, useRef, useState } from "react";
 import { readRequestRules } from "../../../../src/shared/request-rules.ts";
 import type { Form } from "../../../lib/form.ts";
 import { useT } from "../../../lib/i18n.ts";
@@ -93,16 +93,24 @@ function RuleList({ rules, onChange }: { rules: RuleTexts; onChange: (rules: Rul
   const [open, setOpen] = useState<Open>();
   const [dragged, setDragged] = useState<number>();
   const { fields, operations } = rules;
+  const addButton = useRef<HTMLButtonElement>(null);
+  const close = (): void => {
+    setOpen(undefined);
+    setTimeout(() => addButton.current?.focus());
+  };
+  const change = (next: RuleTexts): void => {
+    onChange(next);
+    close();
+  };
   const withoutField = (name: string): Stored => {
     const { [name]: _, ...rest } = fields;
     return rest;
   };
   const take = (operation: Stored): void => {
-    if (open === "new" || open === undefined) onChange({ fields, operations: [...operations, operation] });
-    else if ("index" in open) onChange({ fields, operations: operations.with(open.index, operation) });
+    if (open === "new" || open === undefined) change({ fields, operations: [...operations, operation] });
+    else if ("index" in open) change({ fields, operations: operations.with(open.index, operation) });
     // A member acts before all operations: changed by hand it becomes the first of them.
-    else onChange({ fields: withoutField(open.field), operations: [operation, ...operations] });
-    setOpen(undefined);
+    else change({ fields: withoutField(open.field), operations: [operation, ...operations] });
   };
   const moveTo = (from: number, to: number): void => {
     const moved = operations[from];
@@ -111,7 +119,7 @@ function RuleList({ rules, onChange }: { rules: RuleTexts; onChange: (rules: Rul
     announce("channel.rule.moved", { place: to + 1 });
   };
   const form = (operation: Stored | undefined) => (
-    <RuleForm operation={operation} onDone={take} onCancel={() => setOpen(undefined)} />
+    <RuleForm operation={operation} onDone={take} onCancel={close} />
   );
   return (
     <div className="grid gap-2">
@@ -128,7 +136,7 @@ function RuleList({ rules, onChange }: { rules: RuleTexts; onChange: (rules: Rul
                 words={fieldWords(name, value)}
                 isWrong={false}
                 onEdit={() => setOpen({ field: name })}
-                onRemove={() => onChange({ fields: withoutField(name), operations })}
+                onRemove={() => change({ fields: withoutField(name), operations })}
               />
             ),
           )}
@@ -145,7 +153,7 @@ function RuleList({ rules, onChange }: { rules: RuleTexts; onChange: (rules: Rul
                 words={operationWords(operation)}
                 isWrong={readRequestRules({ operations: [operation] }).problem !== undefined}
                 onEdit={() => setOpen({ index })}
-                onRemove={() => onChange({ fields, operations: operations.toSpliced(index, 1) })}
+                onRemove={() => change({ fields, operations: operations.toSpliced(index, 1) })}
                 onMove={(to) => moveTo(index, to === "up" ? index - 1 : index + 1)}
                 onDragStart={() => setDragged(index)}
                 onDrop={() => dragged !== undefined && moveTo(dragged, index)}
@@ -160,7 +168,12 @@ function RuleList({ rules, onChange }: { rules: RuleTexts; onChange: (rules: Rul
         form(undefined)
       ) : (
         <div>
-          <button type="button" className="btn btn-sm btn-default" onClick={() => setOpen("new")}>
+          <button
+            ref={addButton}
+            type="button"
+            className="btn btn-sm btn-default"
+            onClick={() => setOpen("new")}
+          >
             <Plus aria-hidden size={14} />
             {t("channel.rule.add")}
           </button>

@@ -1,7 +1,7 @@
 // Rules tried on a request before they are saved: what comes in beside what would leave, and which rules acted. Nobody is asked.
 // Refuses to guess: the server plans the request by the very code that serves calls.
 import { FlaskConical } from "lucide-react";
-import { useId, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 import { api, call } from "../../../lib/api.ts";
 import type { ResponseData } from "../../../lib/api.ts";
 import type { Form } from "../../../lib/form.ts";
@@ -111,6 +111,9 @@ export function TryPart({ form, channelId, model }: TryPartProps) {
   const [status, setStatus] = useState("");
   const [tried, setTried] = useState<Tried>();
   const [isBusy, setBusy] = useState(false);
+  const first = useRef<HTMLInputElement>(null);
+  // The button that opened it is gone.
+  useEffect(() => first.current?.focus(), []);
 
   const run = async (): Promise<void> => {
     setBusy(true);
@@ -143,6 +146,7 @@ export function TryPart({ form, channelId, model }: TryPartProps) {
   const refused = tried?.outcome.refused;
   return (
     <div
+      data-part="try"
       className="mb-6 grid gap-3 rounded-box border border-base-300 p-3"
       role="group"
       aria-label={t("channel.try.title")}
@@ -155,6 +159,7 @@ export function TryPart({ form, channelId, model }: TryPartProps) {
           </label>
           <input
             id={`${id}-path`}
+            ref={first}
             className="input mono"
             list={`${id}-paths`}
             value={path}

@@ -50,7 +50,7 @@ const TEXTS = {
     condition: "添加条件",
     conditions: "条件",
     take: "应用规则",
-    words: "当model 等于 gpt-4o时，将 temperature 设为 0",
+    words: "当 model 等于 gpt-4o 时，将 temperature 设为 0",
     open: "试运行规则…",
     part: "试运行规则",
     run: "试运行",

@@ -363,7 +363,7 @@ export function RuleForm({ operation, onDone, onCancel }: RuleFormProps) {
         </p>
       ) : null}
       <div className="flex gap-2">
-        <button type="button" className="btn btn-sm btn-primary" onClick={finish}>
+        <button type="button" className="btn btn-sm btn-default" onClick={finish}>
           {t("channel.rule.take")}
         </button>
         <button type="button" className="btn btn-sm btn-ghost" onClick={onCancel}>

@@ -521,14 +521,14 @@ describe.each(DATABASE_KINDS)("request rules on %s", (database) => {
     expect(last().headers).toMatchObject({ "x-own": "sk-song", "x-team": "red" });
     expect(last().json()["prompt"]).toBe("a song");
     g.upstream.always(json({ input_tokens: 3 }));
-    const counted = await channel({ type: 14, models: CLAUDE, headerOverride });
+    const counted = await channel({ type: 14, models: CLAUDE, headerOverride, key: "sk-count" });
     const count = await g.post(
       "/v1/messages/count_tokens",
       { model: CLAUDE, messages: HI },
       auth(counted.key),
     );
     expect(count.status).toBe(200);
-    expect(last().headers["x-own"]).toBe("upstream-key");
+    expect(last().headers["x-own"]).toBe("sk-count");
   });
 
   test("the books are clean after all of it", async () => {

@@ -13,7 +13,7 @@ export interface RuleTexts {
   operations: readonly Stored[];
 }
 
-export function isRecord(value: unknown): value is Stored {
+function isRecord(value: unknown): value is Stored {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
@@ -32,7 +32,7 @@ export function rulesText({ fields, operations }: RuleTexts): string {
 }
 
 /** A value as it is typed: texts without quotes, unless they would be read as something else. */
-export function typedText(value: unknown): string {
+function typedText(value: unknown): string {
   if (value === undefined) return "";
   if (typeof value !== "string") return JSON.stringify(value);
   return isJson(value) ? JSON.stringify(value) : value;
@@ -48,7 +48,7 @@ function isJson(text: string): boolean {
 }
 
 /** What a typed text means: JSON where it is some, otherwise the text itself. */
-export function typedValue(text: string): unknown {
+function typedValue(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {

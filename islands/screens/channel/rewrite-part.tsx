@@ -7,6 +7,7 @@ import { SelectField, SwitchField, TextAreaField, TextField } from "../../ui/for
 import { MapField } from "../../ui/map-editor.tsx";
 import { RulesField } from "./rules/rules-field.tsx";
 import { TryPart } from "./rules/try-part.tsx";
+import type { TryPartProps } from "./rules/try-part.tsx";
 import type { ChannelValues } from "./values.ts";
 
 /** Fields of requests that only leave where they are switched on. */
@@ -27,9 +28,39 @@ export interface RewritePartProps {
   upstreamModels: readonly string[];
 }
 
-export default function RewritePart({ form, channelId, models, upstreamModels }: RewritePartProps) {
+/** Rules of body and headers, and what they make of a request. */
+function RulesPart({ form, channelId, model }: TryPartProps) {
   const t = useT();
   const [isTrying, setTrying] = useState(false);
+  return (
+    <>
+      <RulesField form={form} />
+      <MapField
+        form={form}
+        name="headerOverride"
+        label={t("channel.headerOverride")}
+        hint={t("channel.headerOverrideHint")}
+        kind="text"
+        keyLabel={t("channel.headerName")}
+        valueLabel={t("channel.headerValue")}
+        keySuggestions={["anthropic-beta", "user-agent", "x-request-id", "*", "re:^x-trace-"]}
+        keyPlaceholder="anthropic-beta"
+        valuePlaceholder="{client_header:x-team}"
+      />
+      {isTrying ? (
+        <TryPart form={form} channelId={channelId} model={model} />
+      ) : (
+        <button type="button" className="btn btn-sm btn-default mb-6" onClick={() => setTrying(true)}>
+          <FlaskConical aria-hidden size={14} />
+          {t("channel.try.open")}
+        </button>
+      )}
+    </>
+  );
+}
+
+export default function RewritePart({ form, channelId, models, upstreamModels }: RewritePartProps) {
+  const t = useT();
   return (
     <>
       <MapField
@@ -45,27 +76,7 @@ export default function RewritePart({ form, channelId, models, upstreamModels }:
         keyPlaceholder="gpt-4o"
         valuePlaceholder="gpt-4o-2024-11-20"
       />
-      <RulesField form={form} />
-      <MapField
-        form={form}
-        name="headerOverride"
-        label={t("channel.headerOverride")}
-        hint={t("channel.headerOverrideHint")}
-        kind="text"
-        keyLabel={t("channel.headerName")}
-        valueLabel={t("channel.headerValue")}
-        keySuggestions={["anthropic-beta", "user-agent", "x-request-id", "*", "re:^x-trace-"]}
-        keyPlaceholder="anthropic-beta"
-        valuePlaceholder="{client_header:x-team}"
-      />
-      {isTrying ? (
-        <TryPart form={form} channelId={channelId} model={models[0] ?? ""} />
-      ) : (
-        <button type="button" className="btn btn-sm btn-default mb-6" onClick={() => setTrying(true)}>
-          <FlaskConical aria-hidden size={14} />
-          {t("channel.try.open")}
-        </button>
-      )}
+      <RulesPart form={form} channelId={channelId} model={models[0] ?? ""} />
       <TextAreaField
         form={form}
         name="systemPrompt"

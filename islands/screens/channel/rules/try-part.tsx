@@ -87,19 +87,54 @@ function Acted({ sent }: { sent: NonNullable<Outcome["sent"]> }) {
   );
 }
 
-export interface TryPartProps {
-  form: Form<ChannelValues>;
-  /** undefined: the channel is not saved yet. */
-  channelId: number | undefined;
-  model: string;
-}
-
 /** What was tried, kept so that both sides belong together while the fields are changed again. */
 interface Tried {
   path: string;
   headers: string;
   body: string;
   outcome: Outcome;
+}
+
+/** Both sides beside each other, or what the client would read. */
+function Result({ tried }: { tried: Tried | undefined }) {
+  const t = useT();
+  const sent = tried?.outcome.sent;
+  const refused = tried?.outcome.refused;
+  return (
+    <div aria-live="polite" className="grid gap-3">
+      {refused ? (
+        <p className="wrap-anywhere text-dense text-error">
+          {t("channel.try.refused", { status: refused.status, message: refused.message })}
+        </p>
+      ) : null}
+      {tried && sent ? (
+        <>
+          <Acted sent={sent} />
+          <div className="grid gap-3 md:grid-cols-2">
+            <Side
+              title={t("channel.try.before")}
+              url={tried.path}
+              headers={tried.headers.trim()}
+              body={pretty(tried.body)}
+            />
+            <Side
+              title={t("channel.try.after")}
+              url={sent.url}
+              headers={linesOf(sent.headers)}
+              body={pretty(sent.body)}
+            />
+          </div>
+        </>
+      ) : null}
+    </div>
+  );
+}
+
+export interface TryPartProps {
+  form: Form<ChannelValues>;
+  /** undefined: the channel is not saved yet. */
+  channelId: number | undefined;
+  model: string;
 }
 
 export function TryPart({ form, channelId, model }: TryPartProps) {
@@ -142,8 +177,6 @@ export function TryPart({ form, channelId, model }: TryPartProps) {
       setBusy(false);
     }
   };
-  const sent = tried?.outcome.sent;
-  const refused = tried?.outcome.refused;
   return (
     <div
       data-part="try"
@@ -219,32 +252,7 @@ export function TryPart({ form, channelId, model }: TryPartProps) {
           {t("channel.try.run")}
         </BusyButton>
       </div>
-      <div aria-live="polite" className="grid gap-3">
-        {refused ? (
-          <p className="wrap-anywhere text-dense text-error">
-            {t("channel.try.refused", { status: refused.status, message: refused.message })}
-          </p>
-        ) : null}
-        {tried && sent ? (
-          <>
-            <Acted sent={sent} />
-            <div className="grid gap-3 md:grid-cols-2">
-              <Side
-                title={t("channel.try.before")}
-                url={tried.path}
-                headers={tried.headers.trim()}
-                body={pretty(tried.body)}
-              />
-              <Side
-                title={t("channel.try.after")}
-                url={sent.url}
-                headers={linesOf(sent.headers)}
-                body={pretty(sent.body)}
-              />
-            </div>
-          </>
-        ) : null}
-      </div>
+      <Result tried={tried} />
     </div>
   );
 }

@@ -75,6 +75,12 @@ function conditionWords(condition: Stored): string {
   return t(`channel.rule.when.${name}`, { path: short(condition["path"]), value: short(condition["value"]) });
 }
 
+/** Conditions are alternatives where nothing is said. */
+function logicOf(operation: Stored | undefined): "AND" | "OR" {
+  const logic = operation?.["logic"];
+  return typeof logic === "string" && logic.toUpperCase() === "AND" ? "AND" : "OR";
+}
+
 /** "Set temperature to 0 when model starts with gpt-". */
 export function operationWords(operation: Stored): string {
   const mode = RULE_MODES.find((each) => each === operation["mode"]);
@@ -89,7 +95,7 @@ export function operationWords(operation: Stored): string {
   });
   const conditions = conditionsOf(operation).map(conditionWords);
   if (conditions.length === 0) return said;
-  const isAnd = String(operation["logic"] ?? "OR").toUpperCase() === "AND";
+  const isAnd = logicOf(operation) === "AND";
   return t("channel.rule.sayWhen", {
     rule: said,
     conditions: conditions.join(t(isAnd ? "channel.rule.and" : "channel.rule.or")),
@@ -148,7 +154,7 @@ export function draftOf(operation: Stored | undefined): OperationDraft {
     code: text(refusal["code"]),
     skipRetry: refusal["skip_retry"] !== false,
     keepOrigin: operation?.["keep_origin"] === true,
-    logic: String(operation?.["logic"] ?? "OR").toUpperCase() === "AND" ? "AND" : "OR",
+    logic: logicOf(operation),
     conditions: conditionsOf(operation ?? {}).map((each) => ({
       path: text(each["path"]),
       mode: MATCH_MODES.find((mode) => mode === each["mode"]) ?? "full",

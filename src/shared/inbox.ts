@@ -63,6 +63,12 @@ const ROWS = {
     letters: "balance",
     href: (subject) => `/user?edit=${encodeURIComponent(subject.split(":")[1] ?? "")}`,
   },
+  /** An administrator changed many balances in one run. */
+  balance_run: {
+    tone: "attention",
+    letters: "balance",
+    href: (run) => `/user?run=${encodeURIComponent(run)}`,
+  },
   mail: { tone: "attention", letters: "mail", href: () => "/setting?tab=system#SMTPServer", isForRoot: true },
   /** Letters that were given up. */
   letter: {

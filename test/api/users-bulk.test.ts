@@ -117,7 +117,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const { credits } = app.deps.db.t;
     const people = [await app.createUser(), await app.createUser(), await app.createUser()];
     const [first, second] = people;
-    const asked = await post({ action: "group", group: "vip", ids: people.map(({ id }) => id) });
+    const asked = await post({ action: "flag", flagged: false, ids: people.map(({ id }) => id) });
     await finished(asked.body.data.id);
     // An entry of the next run's name stands already: that account's entry cannot be written.
     const ref = `bulk:${asked.body.data.id + 1}:${second?.id}`;
@@ -233,7 +233,15 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await finished(asked.body.data.id);
     const [open] = await app.deps.db.orm
       .insert(userBulks)
-      .values({ action: "flag", params: "{}", actor: "{}", actorId: 1, total: 0, createdAt: 1, leaseUntil: 1e12 })
+      .values({
+        action: "flag",
+        params: "{}",
+        actor: "{}",
+        actorId: 1,
+        total: 0,
+        createdAt: 1,
+        leaseUntil: 1e12,
+      })
       .returning({ id: userBulks.id });
     const runs = async () =>
       (await app.deps.db.orm.select({ id: userBulks.id }).from(userBulks)).map(({ id }) => id);

@@ -127,9 +127,7 @@ function Refusals({ run }: { run: UserBulkRun }) {
   const t = useT();
   const reasonOf = ({ code, params = {} }: UserBulkRun["failures"][number]) =>
     hasText(`failure.${code}`) ? t(`failure.${code}`, params) : code;
-  const text = run.failures
-    .map((each) => `${each.user_id}\t${each.username}\t${reasonOf(each)}`)
-    .join("\n");
+  const text = run.failures.map((each) => `${each.user_id}\t${each.username}\t${reasonOf(each)}`).join("\n");
   return (
     <section className="mt-5" aria-label={t("user.bulk.refused")}>
       <h3 className="flex items-center gap-2 font-semibold">

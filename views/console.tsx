@@ -7,7 +7,7 @@ import { AccountMenu, Brand, LanguageMenu, ThemeMenu } from "./controls.tsx";
 import type { FrameProps } from "./frame.ts";
 import { InboxBell } from "./inbox-bell.tsx";
 import { MaintenanceBar } from "./maintenance.tsx";
-import { Dock, Nav } from "./nav.tsx";
+import { Dock, Nav, NavDrawings } from "./nav.tsx";
 import { ModeBadge, NewYear, SiteFooter } from "./site.tsx";
 
 export function ConsoleFrame(props: FrameProps) {
@@ -20,6 +20,7 @@ export function ConsoleFrame(props: FrameProps) {
       </a>
       <div className="frame">
         <aside className="sidebar" data-shell="sidebar">
+          <NavDrawings site={site} visitor={visitor} />
           <Brand site={site} href="/" />
           <nav className="nav" aria-label={t("shell.navigation")}>
             <Nav t={t} site={site} visitor={visitor} current={current} />

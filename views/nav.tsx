@@ -38,7 +38,38 @@ const ICONS: Record<string, typeof Menu> = {
   settings: Settings,
   wallet: CreditCard,
   profile: UserRound,
+  chat: MessageSquare,
 };
+
+/** Reads the drawing that `NavDrawings` holds: the entries stand up to three times on a page. */
+function NavIcon({ id }: { id: string }) {
+  return (
+    <svg width="24" height="24" aria-hidden>
+      <use href={`#nav-${id in ICONS ? id : "more"}`} />
+    </svg>
+  );
+}
+
+/** The drawings of the navigation, once for sidebar, sheet and dock. */
+export function NavDrawings({ site, visitor }: Pick<FrameProps, "site" | "visitor">) {
+  const role = visitor?.role ?? 0;
+  const ids = NAV.flatMap(({ entries }) => entries)
+    .filter((entry) => entry.id in ICONS && isVisible(entry, role, site.flags))
+    .map(({ id }) => id);
+  const chat = site.chats.length > 0 ? ["chat"] : [];
+  return (
+    <svg className="hidden" aria-hidden>
+      {[...ids, ...chat, "more"].map((id) => {
+        const Icon = ICONS[id] ?? Menu;
+        return (
+          <symbol key={id} id={`nav-${id}`} viewBox="0 0 24 24">
+            <Icon />
+          </symbol>
+        );
+      })}
+    </svg>
+  );
+}
 
 type NavProps = Pick<FrameProps, "t" | "site" | "visitor" | "current">;
 
@@ -55,12 +86,11 @@ export function Nav({ t, site, visitor, current }: NavProps) {
               {t(group.title)}
             </li>
             {entries.map((entry) => {
-              const Icon = ICONS[entry.id] ?? Menu;
               const title = t(entry.title);
               return (
                 <li key={entry.id}>
                   <a href={entry.href} title={title} aria-current={entry.id === current ? "page" : undefined}>
-                    <Icon aria-hidden />
+                    <NavIcon id={entry.id} />
                     <span>{title}</span>
                   </a>
                 </li>
@@ -70,7 +100,7 @@ export function Nav({ t, site, visitor, current }: NavProps) {
               <>
                 <li className="pointer-events-none">
                   <span>
-                    <MessageSquare aria-hidden />
+                    <NavIcon id="chat" />
                     <span>{t("shell.nav.chat")}</span>
                   </span>
                 </li>
@@ -101,16 +131,15 @@ export function Dock({ t, site, visitor, current }: NavProps) {
   return (
     <nav className="dock dock-sm" aria-label={t("shell.dock")} data-shell="dock">
       {entries.map((entry) => {
-        const Icon = ICONS[entry.id] ?? Menu;
         return (
           <a key={entry.id} href={entry.href} aria-current={entry.id === current ? "page" : undefined}>
-            <Icon aria-hidden />
+            <NavIcon id={entry.id} />
             {t(`shell.dock.${entry.id}`)}
           </a>
         );
       })}
       <button type="button" data-dialog="nav-sheet">
-        <Menu aria-hidden />
+        <NavIcon id="more" />
         {t("shell.dock.more")}
       </button>
     </nav>

@@ -77,7 +77,7 @@ export default function DetailScreen() {
     downloadText(name, text);
   };
   const startExport = () => void exportCsv().catch((error: unknown) => toastFailure(error));
-  useCommand({ id: "do detail export", kind: "do", title: t("table.export"), run: startExport });
+  useCommand({ id: "do detail export", kind: "do", title: t("table.exportCsv"), run: startExport });
   const request = () => ({ path: pathOf(usage), query: parametersOf(usage) });
   const firstSteps = use && isEmpty(use) ? data.first : undefined;
 

@@ -118,7 +118,7 @@ export default function LogScreen() {
   };
   useShortcut({ keys: "l", label: "log.live", run: toggleLive });
   const startExport = () => exportCsv(query, isAdmin);
-  useCommand({ id: "do log export", kind: "do", title: t("table.export"), run: startExport });
+  useCommand({ id: "do log export", kind: "do", title: t("table.exportCsv"), run: startExport });
   const request = () => ({
     path: isAdmin ? "/api/log/" : "/api/log/self",
     query: { ...logParameters(query, isAdmin), p: page, page_size: pageSize },

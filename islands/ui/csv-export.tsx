@@ -2,13 +2,10 @@
 // Refuses to go on in silence: it can be cancelled, and a cut list says so.
 import { useEffect, useRef, useState } from "react";
 import type { CollectOptions, CsvCell } from "../lib/csv.ts";
-import { formatNumber } from "../lib/format.ts";
-import { t } from "../lib/i18n.ts";
-import { timeLeftText } from "../lib/time-left.ts";
-import { toast, toastFailure } from "../lib/toasts.ts";
+import { lazyPart } from "../lib/lazy-part.tsx";
+import { toastFailure } from "../lib/toasts.ts";
 
-/** More rows than this are a matter for the API; the page asks for 100 at a time. */
-const MOST_EXPORTED = 20_000;
+const CsvProgress = lazyPart(() => import("./csv-progress.tsx"));
 
 export interface CsvSource<Row> extends Pick<CollectOptions<Row>, "load" | "rowKey"> {
   /** File name without its ending. */
@@ -38,26 +35,8 @@ export function useCsvExport<Row>(source: () => CsvSource<Row> | Promise<CsvSour
       setProgress({ done, total, elapsedMs: performance.now() - startedMs });
     show(0, -1);
     try {
-      const [{ collectRows, csvText, downloadText }, { name, heads, cells, load, rowKey }] =
-        await Promise.all([import("../lib/csv.ts"), source()]);
-      const { rows, isCut } = await collectRows({
-        load,
-        rowKey,
-        pageSize: 100,
-        most: MOST_EXPORTED,
-        signal: controller.signal,
-        onProgress: show,
-      });
-      downloadText(`${name}.csv`, csvText(heads, rows.map(cells)));
-      toast({
-        key: "export",
-        tone: isCut ? "warning" : "success",
-        stays: true,
-        text: t(isCut ? "table.export.cut" : "table.export.done", {
-          count: rows.length,
-          number: formatNumber(rows.length),
-        }),
-      });
+      const [{ runExport }, rows] = await Promise.all([import("./csv-run.ts"), source()]);
+      await runExport(rows, { signal: controller.signal, onProgress: show });
     } catch (error) {
       toastFailure(error, "export");
     } finally {
@@ -70,23 +49,5 @@ export function useCsvExport<Row>(source: () => CsvSource<Row> | Promise<CsvSour
 
 /** Stands above the list while an export runs. */
 export function ExportProgress({ progress, cancel }: CsvExport) {
-  if (!progress) return null;
-  const { done, total, elapsedMs } = progress;
-  const numbers = { done: formatNumber(done), total: formatNumber(total) };
-  return (
-    <div className="mb-2 flex flex-wrap items-center gap-3 text-dense">
-      <progress
-        className="progress progress-primary w-auto min-w-30 grow"
-        max={Math.max(1, total)}
-        value={total < 0 ? undefined : done}
-      />
-      <span role="status" className="tabular-nums">
-        {t(total < 0 ? "table.export.runningOpen" : "table.export.running", numbers)}{" "}
-        <span className="text-muted">{timeLeftText(done, Math.min(total, MOST_EXPORTED), elapsedMs)}</span>
-      </span>
-      <button type="button" className="btn btn-sm btn-default" onClick={cancel}>
-        {t("table.export.cancel")}
-      </button>
-    </div>
-  );
+  return progress ? <CsvProgress progress={progress} cancel={cancel} /> : null;
 }

@@ -22,7 +22,7 @@ export function refreshItem(t: Translate, refresh: () => Promise<void>): MenuIte
 }
 
 export function exportItem(t: Translate, start: () => void): MenuItem {
-  return { id: "export", label: t("table.export"), icon: Download, onSelect: start };
+  return { id: "export", label: t("table.exportCsv"), icon: Download, onSelect: start };
 }
 
 /** `request` is made when the item is pressed: relative ranges of time end then. */

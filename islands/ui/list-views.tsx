@@ -14,5 +14,5 @@ export interface ListViewsProps
 export function ListViews({ list, ...tabs }: ListViewsProps) {
   const t = useT();
   const { query, setFilters } = list.table;
-  return <ViewTabs label={t("table.views")} onOpen={setFilters} {...tabs} query={query} />;
+  return <ViewTabs label={t("table.viewsLabel")} onOpen={setFilters} {...tabs} query={query} />;
 }

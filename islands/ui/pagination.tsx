@@ -42,7 +42,7 @@ export function Pagination({ page, pageSize, total, shown, onPage, onPageSize }:
   return (
     <nav className="flex min-h-11 items-center gap-4 pt-2 text-dense" aria-label={t("table.pages")}>
       <span className="mr-auto text-muted tabular-nums" role="status">
-        {shown === 0 ? null : total < 0 ? t("table.rangeOpen", range) : t("table.range", range)}
+        {shown === 0 ? null : total < 0 ? t("table.rangeOpen", range) : t("table.rangeShown", range)}
       </span>
       <label className="flex items-center gap-2 whitespace-nowrap max-sm:hidden">
         <span className="text-muted">{t("table.pageSize")}</span>

@@ -16,7 +16,7 @@ export function TableSettings(props: TableSettingsProps) {
   const t = useT();
   return (
     <Menu
-      label={t("table.columns")}
+      label={t("table.columnsLabel")}
       className="btn btn-ghost btn-square btn-xs"
       groups={[[{ id: "reset", label: t("table.columns.reset"), onSelect: props.settings.reset }]]}
       head={<ColumnList {...props} />}

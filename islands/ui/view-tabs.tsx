@@ -1,20 +1,18 @@
-// Views of a list as tabs: those of the screen and those that people saved; the address decides which one is open.
-// Refuses to hide a lost part: a view with a field that is gone applies the rest and says so.
-import { Bookmark, Ellipsis, Link, Trash2 } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+// Views of a list as tabs: those of the screen at once, those that people saved as soon as the page is alive.
 import { useSignals } from "@preact/signals-react/runtime";
+import { useState } from "react";
 import { address } from "../lib/boot.ts";
-import { useT } from "../lib/i18n.ts";
-import { readItem } from "../lib/storage.ts";
+import { lazyPart } from "../lib/lazy-part.tsx";
 import { patchUrl } from "../lib/url-state.ts";
 import type { Query } from "../lib/url-state.ts";
-import { MAX_VIEW_NAME, openView, readViews, sameQuery, viewQuery, writeViews } from "../lib/views.ts";
-import type { SavedView } from "../lib/views.ts";
-import { copyText } from "./copy-button.tsx";
-import { toast } from "../lib/toasts.ts";
-import { Menu } from "./menu.tsx";
 import { TabCount } from "./page-header.tsx";
-import { applyColumns } from "./table-columns.ts";
+import { Tab } from "./view-tab.tsx";
+
+/** Where the part cannot be had, the screen's own views go on without it. */
+const SavedViews = lazyPart(
+  () => import("./saved-views.tsx"),
+  () => null,
+);
 
 interface BuiltInView {
   id: string;
@@ -40,71 +38,14 @@ export interface ViewTabsProps {
   columnsKey?: string;
 }
 
-/** What people saved in this browser; saving over a view and removing one can be undone. */
-function useSavedViews(screen: string) {
-  const t = useT();
-  const [views, setViews] = useState<readonly SavedView[]>([]);
-  // The server cannot know what was saved here.
-  useEffect(() => setViews(readViews(screen)), [screen]);
-  const store = (next: readonly SavedView[]) => {
-    setViews(next);
-    writeViews(screen, next);
-  };
-  return {
-    views,
-    /** Without a name nothing is saved. */
-    save(view: SavedView) {
-      const { name } = view;
-      if (name === "") return;
-      const isOverwritten = views.some((each) => each.name === name);
-      store([...views.filter((each) => each.name !== name), view]);
-      toast({
-        key: `view ${name}`,
-        text: t("table.views.saved", { name }),
-        ...(isOverwritten ? { undo: () => store(views) } : {}),
-      });
-    },
-    remove(view: SavedView) {
-      store(views.filter((each) => each !== view));
-      toast({
-        key: `view ${view.name}`,
-        text: t("table.views.removed", { name: view.name }),
-        undo: () => store(views),
-      });
-    },
-  };
-}
-
 export function ViewTabs({ label, screen, builtIn, fields, query, onOpen, columnsKey }: ViewTabsProps) {
-  const t = useT();
   useSignals();
-  const saved = useSavedViews(screen);
-  const { views } = saved;
-  const [isNaming, setNaming] = useState(false);
-
-  const now = viewQuery(query, fields);
-  const open = views.find((view) => sameQuery(viewQuery(view.query, fields), now));
+  const [isSavedOpen, setSavedOpen] = useState(false);
   const own = [...new Set(builtIn.flatMap((view) => Object.keys(view.query)))];
-  const base = open
+  const base = isSavedOpen
     ? undefined
     : builtIn.find((view) => own.every((name) => (view.query[name] ?? "") === (query[name] ?? "")));
-  const isPlain = builtIn.some((view) => sameQuery(view.query, now));
   const here = address.value;
-
-  const openSaved = (view: SavedView) => {
-    const { patch, unknown } = openView(view, fields);
-    if (columnsKey !== undefined && view.columns !== undefined) applyColumns(columnsKey, view.columns);
-    onOpen(patch);
-    if (unknown.length > 0) {
-      toast({ tone: "warning", text: t("table.views.unknown", { fields: unknown.join(", ") }) });
-    }
-  };
-  const save = (text: string) => {
-    setNaming(false);
-    const columns = columnsKey === undefined ? undefined : readItem(columnsKey);
-    saved.save({ name: text.trim(), query: now, ...(columns === undefined ? {} : { columns }) });
-  };
-
   return (
     <nav className="tabs tabs-border" aria-label={label}>
       {builtIn.map((view) => {
@@ -121,110 +62,15 @@ export function ViewTabs({ label, screen, builtIn, fields, query, onOpen, column
           </Tab>
         );
       })}
-      {views.map((view) => (
-        <Tab
-          key={view.name}
-          href={patchUrl(here, { ...openView(view, fields).patch, p: undefined })}
-          isOpen={view === open}
-          onOpen={() => openSaved(view)}
-        >
-          {view.name}
-        </Tab>
-      ))}
-      {open ? (
-        <Menu
-          label={t("table.views.menu", { name: open.name })}
-          className="btn btn-ghost btn-square btn-xs flex-none self-center"
-          groups={[
-            [
-              {
-                id: "link",
-                label: t("table.views.copyLink"),
-                icon: Link,
-                onSelect: () => void copyText(location.origin + here),
-              },
-            ],
-            [
-              {
-                id: "remove",
-                label: t("table.views.remove"),
-                icon: Trash2,
-                isDanger: true,
-                onSelect: () => saved.remove(open),
-              },
-            ],
-          ]}
-        >
-          <Ellipsis aria-hidden size={14} />
-        </Menu>
-      ) : null}
-      {!open && !isPlain && !isNaming ? (
-        <button
-          type="button"
-          className="btn btn-sm btn-ghost flex-none self-center"
-          onClick={() => setNaming(true)}
-        >
-          <Bookmark aria-hidden size={14} />
-          {t("table.views.save")}
-        </button>
-      ) : null}
-      {isNaming ? <NameField onDone={save} /> : null}
+      <SavedViews
+        screen={screen}
+        builtIn={builtIn.map((view) => view.query)}
+        fields={fields}
+        query={query}
+        onOpen={onOpen}
+        columnsKey={columnsKey}
+        onCurrent={setSavedOpen}
+      />
     </nav>
-  );
-}
-
-function Tab({
-  href,
-  isOpen,
-  onOpen,
-  children,
-}: {
-  href: string;
-  isOpen: boolean;
-  onOpen: () => void;
-  children: React.ReactNode;
-}) {
-  return (
-    <a
-      href={href}
-      className="tab"
-      aria-current={isOpen ? "page" : undefined}
-      onClick={(event) => {
-        if (event.metaKey || event.ctrlKey || event.shiftKey) return;
-        event.preventDefault();
-        onOpen();
-      }}
-    >
-      {children}
-    </a>
-  );
-}
-
-/** Enter saves, Escape and an empty name do not. */
-function NameField({ onDone }: { onDone: (name: string) => void }) {
-  const t = useT();
-  const isDone = useRef(false);
-  const done = (name: string) => {
-    if (isDone.current) return;
-    isDone.current = true;
-    onDone(name);
-  };
-  return (
-    <input
-      autoFocus
-      className="input input-sm flex-none self-center w-45"
-      aria-label={t("table.views.name")}
-      placeholder={t("table.views.name")}
-      maxLength={MAX_VIEW_NAME}
-      onBlur={(event) => done(event.target.value)}
-      onKeyDown={(event) => {
-        if (event.nativeEvent.isComposing) return;
-        if (event.key === "Enter") done(event.currentTarget.value);
-        else if (event.key === "Escape") {
-          event.stopPropagation();
-          done("");
-        }
-      }}
-    />
   );
 }

@@ -129,7 +129,7 @@ describe.each([
     await press(t("common.more"));
     const [download] = await Promise.all([
       page.waitForEvent("download"),
-      page.getByRole("menuitem", { name: t("table.export"), exact: true }).click(),
+      page.getByRole("menuitem", { name: t("table.exportCsv"), exact: true }).click(),
     ]);
     expect(download.suggestedFilename()).toMatch(/^users-.*\.csv$/);
     expect(readFileSync(await download.path(), "utf8")).toContain("nora");

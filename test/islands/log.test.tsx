@@ -157,7 +157,7 @@ describe("what is shown", () => {
   test("columns are remembered under the specification's key", async () => {
     const island = open();
     await island.user.click(screen.getByRole("button", { name: "Columns" }));
-    await island.user.click(screen.getByRole("menuitemcheckbox", { name: "Group" }));
+    await island.user.click(await screen.findByRole("menuitemcheckbox", { name: "Group" }));
     expect(JSON.parse(localStorage.getItem("logs-table-columns") ?? "{}")).toMatchObject({ group: false });
     expect(heads()).not.toContain("Group");
   });

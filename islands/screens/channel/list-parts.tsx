@@ -103,7 +103,7 @@ export function BulkActions({ channels, rows, clear, onTag, onEdit }: BulkAction
       <BulkButton label={t("common.enable")} onClick={() => setStatus(STATUS_ENABLED)} />
       <BulkButton label={t("common.disable")} onClick={() => setStatus(STATUS_DISABLED)} />
       <BulkButton
-        label={t("channel.test")}
+        label={t("channel.testNow")}
         onClick={() => withActions((actions) => actions.testChannels(channels, rows))}
       />
       <BulkButton label={t("channel.setTag")} onClick={onTag} />

@@ -65,7 +65,7 @@ export function rowMenu({ t, channels }: MenuContext, row: ListRow): MenuGroups 
     [
       {
         id: "test",
-        label: t("channel.test"),
+        label: t("channel.testNow"),
         icon: FlaskConical,
         onSelect: () => withActions((actions) => actions.testChannels(channels, [row])),
       },

@@ -114,7 +114,7 @@ export function logColumns(t: Translate, isAdmin: boolean, onUser: (id: number) 
     },
     {
       id: "cost",
-      title: t("log.cost"),
+      title: t("log.costTitle"),
       align: "end",
       card: "fact",
       cell: (row) => (row.quota !== 0 || row.type === CONSUME ? <Money quota={row.quota} /> : null),

@@ -84,7 +84,7 @@ export default function LogClearing({ onClose, onCleared }: LogClearingProps) {
     <Drawer
       isOpen
       width="peek"
-      title={t("log.clear")}
+      title={t("log.clearTitle")}
       onClose={onClose}
       footer={
         <>
@@ -98,7 +98,7 @@ export default function LogClearing({ onClose, onCleared }: LogClearingProps) {
             aria-busy={isRunning}
             onClick={() => void clear()}
           >
-            {rows === undefined ? t("log.clear") : t("log.clear.action", { count: rows })}
+            {rows === undefined ? t("log.clearTitle") : t("log.clear.action", { count: rows })}
           </button>
         </>
       }
@@ -163,7 +163,7 @@ function Progress() {
     <div className="mt-4">
       <progress
         className="progress w-full"
-        aria-label={t("log.clear")}
+        aria-label={t("log.clearTitle")}
         max={Math.max(1, state.total)}
         value={state.total === 0 ? undefined : state.done}
       />

@@ -126,7 +126,7 @@ export default function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailPr
           />
         ) : null}
         {row.quota !== 0 || row.type === CONSUME ? (
-          <Fact label={t("log.cost")} value={<Money quota={row.quota} />} />
+          <Fact label={t("log.costTitle")} value={<Money quota={row.quota} />} />
         ) : null}
         {other.op && other.admin_info?.admin_username ? (
           <Fact label={t("log.by")} value={other.admin_info.admin_username} />

@@ -48,7 +48,7 @@ export function rowMenu({ t, isAdmin, onFilter }: RowMenuContext, row: LogRow): 
 
 /** Opens the clearing: what it deletes is counted there first. */
 export function clearItem(t: Translate, onSelect: () => void): MenuItem {
-  return { id: "clear", label: t("log.clear"), icon: Eraser, isDanger: true, onSelect };
+  return { id: "clear", label: t("log.clearTitle"), icon: Eraser, isDanger: true, onSelect };
 }
 
 /** Who did what, within the range that is shown, as a file of the server's: every row, in one stream. */

@@ -1,12 +1,9 @@
 // The models one may call: ten first, then all of them by the beginning of their names; searched, copied, priced on hover.
 // Refuses to print thousands at once: the search narrows what is left out.
 import { useEffect, useRef, useState } from "react";
-import { api, call, callForBody } from "../../lib/api.ts";
-import { DEFAULT_QUOTA_PER_UNIT } from "../../../src/shared/money.ts";
-import { dollarsPerMTok } from "../../../src/shared/cost.ts";
+import { api, call } from "../../lib/api.ts";
 import { prefixOf } from "../../../src/shared/model-prefix.ts";
-import { status, user } from "../../lib/boot.ts";
-import { compareNames, formatMoney, formatNumber } from "../../lib/format.ts";
+import { compareNames, formatNumber } from "../../lib/format.ts";
 import { language, useT } from "../../lib/i18n.ts";
 import { KEYS, writeCookie, writeItem } from "../../lib/storage.ts";
 import { copyText } from "../../ui/copy-button.tsx";
@@ -46,36 +43,14 @@ export function modelGroups(models: readonly string[]): ModelGroup[] {
 
 /** Prices of the visitor's own group, fetched when somebody looks. */
 function usePrices(): { look: () => void; textOf: (model: string) => string | undefined } {
-  const t = useT();
   const [prices, setPrices] = useState<ReadonlyMap<string, string>>();
   const isRequested = useRef(false);
   return {
     look() {
       if (isRequested.current) return;
       isRequested.current = true;
-      callForBody(api.pricing.get()).then(
-        ({ data, group_ratio: ratios }) => {
-          const ratio = ratios[user.peek()?.group ?? ""] ?? 1;
-          const perUnit = status.peek().quota_per_unit || DEFAULT_QUOTA_PER_UNIT;
-          setPrices(
-            new Map(
-              data.map((entry) => [
-                entry.model_name,
-                entry.quota_type === 1
-                  ? t("personal.pricePerCall", { price: formatMoney(entry.model_price * ratio) })
-                  : t("personal.pricePerMillion", {
-                      input: formatMoney(dollarsPerMTok(entry.model_ratio * ratio, perUnit)),
-                      output: formatMoney(
-                        dollarsPerMTok(entry.model_ratio * entry.completion_ratio * ratio, perUnit),
-                      ),
-                    }),
-              ]),
-            ),
-          );
-        },
-        // Prices are an extra here: without them the names stand alone.
-        () => undefined,
-      );
+      // Prices are an extra here: without them the names stand alone.
+      import("./model-prices.ts").then(({ fetchPrices }) => fetchPrices()).then(setPrices, () => undefined);
     },
     textOf: (model) => prices?.get(model),
   };

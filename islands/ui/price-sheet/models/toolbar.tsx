@@ -75,7 +75,7 @@ export function ModelToolbar({ desk, shown }: { desk: Desk; shown: ShownModels }
                 </button>
               ))}
             </span>
-            <Menu label={t("table.columns")} className={square} groups={[columns]}>
+            <Menu label={t("table.columnsLabel")} className={square} groups={[columns]}>
               <Columns3 aria-hidden />
             </Menu>
           </>

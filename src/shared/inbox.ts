@@ -68,6 +68,11 @@ const ROWS = {
     tone: "attention",
     letters: "balance",
     href: (run) => `/user?run=${encodeURIComponent(run)}`,
+  /** Most of a user's budget is spent, and nothing of theirs takes a notice. */
+  budget: {
+    tone: "attention",
+    letters: "balance",
+    href: (id) => `/user?edit=${encodeURIComponent(id)}`,
   },
   mail: { tone: "attention", letters: "mail", href: () => "/setting?tab=system#SMTPServer", isForRoot: true },
   /** Letters that were given up. */

@@ -68,6 +68,7 @@ const ROWS = {
     tone: "attention",
     letters: "balance",
     href: (run) => `/user?run=${encodeURIComponent(run)}`,
+  },
   /** Most of a user's budget is spent, and nothing of theirs takes a notice. */
   budget: {
     tone: "attention",

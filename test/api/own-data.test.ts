@@ -119,9 +119,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await app.call("PUT", "/api/user/", more, helper);
     await app.call("PUT", "/api/user/", { ...more, quota_change: -1 }, helper);
     const { inboxItems } = app.deps.db.t;
+    const budget = { user: "gisela", used: "$9", budget: "$10" };
+    app.deps.inbox.raise({ kind: "budget", subject: String(gisela.id), params: budget });
     await until(async () => {
       const items = await app.deps.db.orm.select().from(inboxItems);
-      return items.some(({ params }) => params.includes("gisela")) || undefined;
+      return items.filter(({ params }) => params.includes("gisela")).length === 2 || undefined;
     });
     const { userBulks, userImportRows } = app.deps.db.t;
     const actor = JSON.stringify({ id: gisela.id, username: "gisela", address: "192.0.2.7" });

@@ -109,21 +109,26 @@ async function eraseTasks({ db }: EraseDeps, userId: number): Promise<void> {
     .where(eq(tasks.userId, userId));
 }
 
-/** Items of changed balances name whom they concern and who did it; by their subject, which has both ids. */
+/** Items of changed balances name whom they concern and who did it, those of budgets whose it is; their subjects are the ids. */
 async function eraseInbox({ db, inbox }: EraseDeps, userId: number): Promise<void> {
   const { inboxItems } = db.t;
   const found = await db.orm
     .select({ id: inboxItems.id, subject: inboxItems.subject, params: inboxItems.params })
     .from(inboxItems)
     .where(
-      and(
-        eq(inboxItems.kind, "balance"),
-        or(like(inboxItems.subject, `${userId}:%`), like(inboxItems.subject, `%:${userId}`)),
+      or(
+        and(eq(inboxItems.kind, "budget"), eq(inboxItems.subject, String(userId))),
+        and(
+          eq(inboxItems.kind, "balance"),
+          or(like(inboxItems.subject, `${userId}:%`), like(inboxItems.subject, `%:${userId}`)),
+        ),
       ),
     );
   const changed: number[] = [];
   for (const { id, subject, params } of found) {
-    const [admin, user] = subject.split(":").map(Number);
+    const ids = subject.split(":").map(Number);
+    // A budget's subject is its owner alone.
+    const [admin, user] = ids.length > 1 ? ids : [0, ...ids];
     const erased = {
       ...jsonObject(params),
       ...(admin === userId ? { admin: erasedName(userId) } : {}),

@@ -103,6 +103,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       ["userImportRows", "what administrators did stands in the log"],
       ["priceRevisions", "acts of administrators"],
       ["priceDrafts", "acts of administrators"],
+      ["costImports", "acts of administrators"],
+      ["channelCosts", "acts of administrators"],
+      ["rollupsByUser", "sums of the log"],
     ]);
     const known = new Set(ownSections(app.deps.db).map(({ table }) => table as object));
     const missing = Object.entries(app.deps.db.t).filter(

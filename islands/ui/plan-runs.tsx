@@ -51,7 +51,7 @@ function PeriodBar({ plan }: { plan: UserPlan }) {
         </span>
       </p>
       <progress
-        className="progress mt-1 w-full"
+        className="progress progress-primary mt-1 w-full"
         value={left}
         max={period.quota}
         aria-label={t("plan.leftOf", { title: plan.title })}

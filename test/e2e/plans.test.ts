@@ -21,8 +21,8 @@ const TEXTS = {
   en: {
     newPlan: "New plan",
     create: "Create",
-    balance: "Buy “Pro”: Balance",
-    pigeon: "Buy “Pro”: Pigeon",
+    balance: "Buy with the balance: Pro",
+    pigeon: "Buy with Pigeon: Pro",
     buy: "Buy",
     pay: "Pay 73.00 CNY",
     paid: "Paid: the plan “Pro” is yours",
@@ -39,9 +39,9 @@ const TEXTS = {
   },
   zh: {
     newPlan: "新建套餐",
-    create: "创建",
-    balance: "购买「Pro」：余额支付",
-    pigeon: "购买「Pro」：Pigeon",
+    create: "新建",
+    balance: "余额购买：Pro",
+    pigeon: "Pigeon购买：Pro",
     buy: "购买",
     pay: "支付 73.00 CNY",
     paid: "付款成功，套餐「Pro」已生效",
@@ -168,6 +168,10 @@ for (const { database, language, manner } of WALKS) {
       hand.press(page.getByRole("dialog").last().getByRole("button", { name, exact: true }));
     const balance = (page: Page) => page.getByTestId("balance").textContent();
     const expectSound = async ({ page, problems }: Seat) => {
+      // What just comes or goes is half transparent.
+      await page.waitForFunction(() =>
+        document.getAnimations().every(({ playState }) => playState !== "running"),
+      );
       expect(await violationsOf(page)).toEqual([]);
       expect(await isAsWideAsTheScreen(page)).toBe(true);
       expect(problems).toEqual([]);
@@ -194,7 +198,7 @@ for (const { database, language, manner } of WALKS) {
       await hand.press(page.getByRole("button", { name: texts.balance, exact: true }));
       await sure(seat, texts.buy);
       await page.getByText(texts.left("$20.00")).waitFor();
-      await page.getByText("$60.00").first().waitFor();
+      await page.getByTestId("balance").getByText("$60.00").waitFor();
       await expectSound(seat);
       expect(await use(15)).toBe("");
       await page.reload();

@@ -10,6 +10,7 @@ import type { PlanReset, PlanStack, PlanUnit } from "../../../src/shared/plan-te
 import { minorOf } from "../../../src/shared/currencies.ts";
 import { api, call } from "../../lib/api.ts";
 import { useForm } from "../../lib/form.ts";
+import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import type { Plan } from "../../lib/wire.ts";
 import { DrawerForm } from "../../ui/drawer.tsx";
@@ -101,8 +102,7 @@ export default function PlanDrawer({ row, groups, currency, onClose, onSaved }: 
       };
     },
   });
-  const { values } = form;
-  const body = bodyOf(values);
+  const body = bodyOf(form.values);
   return (
     <DrawerForm
       form={form}
@@ -125,6 +125,17 @@ export default function PlanDrawer({ row, groups, currency, onClose, onSaved }: 
       {row && row.running > 0 ? (
         <p className="mb-4 text-dense text-muted">{t("plan.keepsTerms", { count: row.running })}</p>
       ) : null}
+      <PlanFields form={form} groups={groups} />
+    </DrawerForm>
+  );
+}
+
+/** All terms, in the order in which a buyer asks for them. */
+function PlanFields({ form, groups }: { form: Form<PlanValues>; groups: readonly string[] }) {
+  const t = useT();
+  const { values } = form;
+  return (
+    <>
       <TextField
         form={form}
         name="title"
@@ -209,6 +220,6 @@ export default function PlanDrawer({ row, groups, currency, onClose, onSaved }: 
         step={1}
       />
       <SwitchField form={form} name="enabled" label={t("plan.on")} hint={t("plan.onHint")} />
-    </DrawerForm>
+    </>
   );
 }

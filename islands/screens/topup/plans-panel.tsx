@@ -145,7 +145,9 @@ interface ButtonsProps {
 function Buttons({ plan, busy, fromWallet, byRail }: ButtonsProps) {
   const t = useT();
   if (!plan.is_open) return <p className="text-dense text-muted">{t("plan.boughtAll")}</p>;
-  const named = (name: string) => t("plan.buyNamed", { title: plan.title, method: name });
+  const named = (button: string) => t("plan.buyNamed", { title: plan.title, button });
+  const by = (method: string) => t("plan.buyBy", { method });
+  const fromBalance = t("plan.buyFromBalance");
   return (
     <>
       {plan.methods.map((method) => (
@@ -154,10 +156,10 @@ function Buttons({ plan, busy, fromWallet, byRail }: ButtonsProps) {
           type="button"
           className="btn btn-sm btn-default"
           aria-busy={busy === `${plan.id} ${method.rail} ${method.type}`}
-          aria-label={named(method.name)}
+          aria-label={named(by(method.name))}
           onClick={() => void byRail(plan, method)}
         >
-          {method.name}
+          {by(method.name)}
         </button>
       ))}
       {plan.wallet_price > 0 ? (
@@ -165,10 +167,10 @@ function Buttons({ plan, busy, fromWallet, byRail }: ButtonsProps) {
           type="button"
           className="btn btn-sm btn-default"
           aria-busy={busy === `${plan.id} wallet`}
-          aria-label={named(t("plan.balance"))}
+          aria-label={named(fromBalance)}
           onClick={() => void fromWallet(plan)}
         >
-          {t("plan.balance")}
+          {fromBalance}
         </button>
       ) : null}
     </>

@@ -20,6 +20,26 @@ interface GiveValues extends Record<string, unknown> {
   reason: string;
 }
 
+/** The plans of the user and all that may be given, read when the drawer opens and after each change. */
+function useUserPlans(userId: number) {
+  const [found, setFound] = useState<{ plans: UserPlans; offers: Plan[] }>();
+  const [failure, setFailure] = useState<string>();
+  const read = async () => {
+    try {
+      const [plans, offers] = await Promise.all([
+        call(api.plan.user({ id: userId }).get()),
+        call(api.plan.get()),
+      ]);
+      setFound({ plans, offers });
+      setFailure(undefined);
+    } catch (error) {
+      setFailure(failureMessage(error));
+    }
+  };
+  useEffect(() => void read(), [userId]);
+  return { found, failure, read };
+}
+
 export default function UserPlansDrawer({
   row,
   onClose,
@@ -30,26 +50,11 @@ export default function UserPlansDrawer({
   onSaved: () => void;
 }) {
   const t = useT();
-  const [found, setFound] = useState<{ plans: UserPlans; offers: Plan[] }>();
-  const [failure, setFailure] = useState<string>();
+  const { found, failure, read } = useUserPlans(row.id);
   const form = useForm<GiveValues>({
     initial: { plan: 0, reason: "" },
     validate: ({ reason }) => (reason.trim() === "" ? { reason: t("plan.noReason") } : {}),
   });
-
-  const read = async () => {
-    try {
-      const [plans, offers] = await Promise.all([
-        call(api.plan.user({ id: row.id }).get()),
-        call(api.plan.get()),
-      ]);
-      setFound({ plans, offers });
-      setFailure(undefined);
-    } catch (error) {
-      setFailure(failureMessage(error));
-    }
-  };
-  useEffect(() => void read(), [row.id]);
 
   const end = async (plan: UserPlan, refund: boolean) => {
     const reason = form.values.reason.trim();

@@ -10,11 +10,11 @@ type Terms = Pick<
 >;
 
 export const durationText = (t: Translate, { duration_unit: unit, duration_count: count }: Terms): string =>
-  t(`plan.duration.${unit}`, { count });
+  t(`plans.duration.${unit}`, { count });
 
 /** `$20.00 each month`, or the whole of it. */
 export const quotaText = (t: Translate, { quota, reset }: Pick<Terms, "quota" | "reset">): string =>
-  t(`plan.gives.${reset}`, { amount: formatQuota(quota) });
+  t(`plans.gives.${reset}`, { amount: formatQuota(quota) });
 
 /** The prices that it has, in money and from the balance. */
 export function pricesOf(
@@ -23,18 +23,18 @@ export function pricesOf(
 ): string[] {
   return [
     ...(price === "" ? [] : [moneyText(price, currency)]),
-    ...(units > 0 ? [t("plan.fromBalance", { amount: formatQuota(units) })] : []),
+    ...(units > 0 ? [t("plans.fromBalance", { amount: formatQuota(units) })] : []),
   ];
 }
 
 /** What else the buyer has to know, a sentence each. */
 export function termsOf(t: Translate, plan: Terms): string[] {
   return [
-    t(plan.overflow ? "plan.overflowOn" : plan.reset === "none" ? "plan.overflowEnd" : "plan.overflowOff"),
-    ...(plan.group === "" ? [] : [t("plan.inGroup", { group: plan.group })]),
-    ...(plan.max_per_user > 0 ? [t("plan.atMost", { count: plan.max_per_user })] : []),
+    t(plan.overflow ? "plans.overflowOn" : plan.reset === "none" ? "plans.overflowEnd" : "plans.overflowOff"),
+    ...(plan.group === "" ? [] : [t("plans.inGroup", { group: plan.group })]),
+    ...(plan.max_per_user > 0 ? [t("plans.atMost", { count: plan.max_per_user })] : []),
     ...(plan.max_per_user === 1
       ? []
-      : [t(plan.stack === "extend" ? "plan.stackExtend" : "plan.stackParallel")]),
+      : [t(plan.stack === "extend" ? "plans.stackExtend" : "plans.stackParallel")]),
   ];
 }

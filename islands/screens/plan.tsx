@@ -31,7 +31,7 @@ export default function PlanScreen() {
   const data = bootData<PlanPageData>();
   const { query } = useTableQuery(1);
   const [plans, setPlans] = useState(data.plans);
-  useShortcut({ keys: "c", label: "plan.new", run: () => setQuery({ new: 1 }) });
+  useShortcut({ keys: "c", label: "plans.new", run: () => setQuery({ new: 1 }) });
   const close = () => setQuery({ new: undefined, edit: undefined });
   const open = plans.find(({ id }) => String(id) === query.edit);
   const reread = async () => setPlans(await call(api.plan.get()));
@@ -47,8 +47,8 @@ export default function PlanScreen() {
   };
   const remove = async (plan: Plan) => {
     const isSure = await confirm({
-      title: t("plan.deleteConfirm", { title: plan.title }),
-      text: plan.running > 0 ? t("plan.deleteRunning", { count: plan.running }) : t("plan.deleteText"),
+      title: t("plans.deleteConfirm", { title: plan.title }),
+      text: plan.running > 0 ? t("plans.deleteRunning", { count: plan.running }) : t("plans.deleteText"),
       action: t("common.delete"),
       isDanger: true,
     });
@@ -57,21 +57,21 @@ export default function PlanScreen() {
   const toggle = (plan: Plan) =>
     change(
       () => call(api.plan({ id: plan.id }).put({ enabled: !plan.enabled })),
-      t(plan.enabled ? "plan.nowOff" : "plan.nowOn", { title: plan.title }),
+      t(plan.enabled ? "plans.nowOff" : "plans.nowOn", { title: plan.title }),
     );
 
   return (
     <>
       <PageHeader
-        title={t("plan.title")}
-        note={t("plan.purpose")}
-        action={<NewButton label={t("plan.new")} />}
+        title={t("plans.title")}
+        note={t("plans.purpose")}
+        action={<NewButton label={t("plans.new")} />}
       />
       {plans.length === 0 ? (
         <Empty
-          title={t("plan.empty")}
-          text={t("plan.emptyText")}
-          action={<NewButton label={t("plan.new")} isSmall />}
+          title={t("plans.empty")}
+          text={t("plans.emptyText")}
+          action={<NewButton label={t("plans.new")} isSmall />}
         />
       ) : (
         <ul className="grid gap-4 sm:grid-cols-2 xl:grid-cols-3">
@@ -81,17 +81,17 @@ export default function PlanScreen() {
               plan={plan}
               badge={
                 <StatusDot tone={plan.enabled ? "ok" : "off"}>
-                  {t(plan.enabled ? "plan.on" : "plan.off")}
+                  {t(plan.enabled ? "plans.on" : "plans.off")}
                 </StatusDot>
               }
             >
               <p className="w-full text-dense text-muted">
-                {t("plan.sold", { count: plan.sold, running: plan.running })}
+                {t("plans.sold", { count: plan.sold, running: plan.running })}
               </p>
               <button
                 type="button"
                 className="btn btn-sm btn-default"
-                aria-label={t("plan.editNamed", { title: plan.title })}
+                aria-label={t("plans.editNamed", { title: plan.title })}
                 onClick={() => setQuery({ edit: plan.id })}
               >
                 {t("common.edit")}
@@ -99,7 +99,7 @@ export default function PlanScreen() {
               <button
                 type="button"
                 className="btn btn-sm btn-default"
-                aria-label={t(plan.enabled ? "plan.switchOff" : "plan.switchOn", { title: plan.title })}
+                aria-label={t(plan.enabled ? "plans.switchOff" : "plans.switchOn", { title: plan.title })}
                 onClick={() => void toggle(plan)}
               >
                 {t(plan.enabled ? "common.disable" : "common.enable")}
@@ -107,7 +107,7 @@ export default function PlanScreen() {
               <button
                 type="button"
                 className="btn btn-sm btn-default"
-                aria-label={t("plan.deleteNamed", { title: plan.title })}
+                aria-label={t("plans.deleteNamed", { title: plan.title })}
                 onClick={() => void remove(plan)}
               >
                 {t("common.delete")}

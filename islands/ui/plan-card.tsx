@@ -26,11 +26,11 @@ export function PlanCard({ plan, badge, children }: PlanCardProps) {
       </div>
       <p className="mt-1">
         <span className="text-xl font-semibold tabular-nums">{first}</span>{" "}
-        <span className="text-muted">{t("plan.for", { duration: durationText(t, plan) })}</span>
+        <span className="text-muted">{t("plans.for", { duration: durationText(t, plan) })}</span>
       </p>
       {others.map((price) => (
         <p key={price} className="text-dense text-muted tabular-nums">
-          {t("plan.or", { price })}
+          {t("plans.or", { price })}
         </p>
       ))}
       <p className="mt-3 font-semibold tabular-nums">{quotaText(t, plan)}</p>

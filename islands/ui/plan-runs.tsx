@@ -24,7 +24,7 @@ function PlanState({ plan }: { plan: UserPlan }) {
   const { status } = plan;
   return (
     <StatusDot tone={TONES[status] ?? "off"}>
-      {t(status in TONES ? `plan.status.${status}` : "common.unknown")}
+      {t(status in TONES ? `plans.status.${status}` : "common.unknown")}
     </StatusDot>
   );
 }
@@ -36,7 +36,7 @@ function PeriodBar({ plan }: { plan: UserPlan }) {
   if (!period)
     return (
       <p className="mt-2 text-dense">
-        {t("plan.begins")} <When at={plan.starts_at} isAbsolute />
+        {t("plans.begins")} <When at={plan.starts_at} isAbsolute />
       </p>
     );
   const left = period.quota - period.used;
@@ -44,9 +44,9 @@ function PeriodBar({ plan }: { plan: UserPlan }) {
   return (
     <div className="mt-2">
       <p className="flex flex-wrap justify-between gap-x-3 text-dense tabular-nums">
-        <span>{t("plan.left", figures)}</span>
+        <span>{t("plans.left", figures)}</span>
         <span className="text-muted">
-          {t(period.ends_at < plan.ends_at ? "plan.renews" : "plan.ends")}{" "}
+          {t(period.ends_at < plan.ends_at ? "plans.renews" : "plans.ends")}{" "}
           <When at={period.ends_at} isAbsolute />
         </span>
       </p>
@@ -54,7 +54,7 @@ function PeriodBar({ plan }: { plan: UserPlan }) {
         className="progress progress-primary mt-1 w-full"
         value={left}
         max={period.quota}
-        aria-label={t("plan.leftOf", { title: plan.title })}
+        aria-label={t("plans.leftOf", { title: plan.title })}
       />
     </div>
   );
@@ -88,8 +88,8 @@ export function PlanRuns({ plans, actions }: PlanRunsProps) {
               <PeriodBar plan={plan} />
               <div className="mt-2 flex flex-wrap items-end justify-between gap-2">
                 <p className="text-dense text-muted">
-                  {quotaText(t, plan)} · {t("plan.until")} <When at={plan.ends_at} isAbsolute />
-                  {plan.group === "" ? null : ` · ${t("plan.inGroup", { group: plan.group })}`}
+                  {quotaText(t, plan)} · {t("plans.until")} <When at={plan.ends_at} isAbsolute />
+                  {plan.group === "" ? null : ` · ${t("plans.inGroup", { group: plan.group })}`}
                 </p>
                 <div className="flex flex-wrap gap-2">{actions(plan)}</div>
               </div>
@@ -99,7 +99,7 @@ export function PlanRuns({ plans, actions }: PlanRunsProps) {
       )}
       {past.length === 0 ? null : (
         <details className="mt-3">
-          <summary className="cursor-pointer text-dense">{t("plan.past", { count: past.length })}</summary>
+          <summary className="cursor-pointer text-dense">{t("plans.past", { count: past.length })}</summary>
           <ul className="mt-2 grid gap-2 text-dense">
             {past.map((plan) => (
               <li key={plan.id} className="flex flex-wrap justify-between gap-x-4" data-user-plan={plan.id}>
@@ -109,7 +109,7 @@ export function PlanRuns({ plans, actions }: PlanRunsProps) {
                   <When at={plan.cancelled_at || plan.ends_at} isAbsolute />
                 </span>
                 <span className="text-muted tabular-nums">
-                  {t("plan.usedOf", { amount: formatQuota(plan.used_total) })}
+                  {t("plans.usedOf", { amount: formatQuota(plan.used_total) })}
                 </span>
                 <PlanState plan={plan} />
               </li>

@@ -94,11 +94,13 @@ export default function PlanDrawer({ row, groups, currency, onClose, onSaved }: 
     validate: ({ title, price, currency: code, wallet_price: units, quota }) => {
       const minor = price.trim() === "" ? 0 : minorOf(price.trim(), code.trim());
       return {
-        ...(title.trim() === "" ? { title: t("plan.noTitle") } : {}),
-        ...(minor === undefined || (price.trim() !== "" && minor === 0) ? { price: t("plan.badPrice") } : {}),
-        ...(minor === 0 && !units ? { price: t("plan.noPrice") } : {}),
-        ...(units !== undefined && !(units > 0) ? { wallet_price: t("plan.badQuota") } : {}),
-        ...(quota === undefined || !(quota > 0) ? { quota: t("plan.badQuota") } : {}),
+        ...(title.trim() === "" ? { title: t("plans.noTitle") } : {}),
+        ...(minor === undefined || (price.trim() !== "" && minor === 0)
+          ? { price: t("plans.badPrice") }
+          : {}),
+        ...(minor === 0 && !units ? { price: t("plans.noPrice") } : {}),
+        ...(units !== undefined && !(units > 0) ? { wallet_price: t("plans.badQuota") } : {}),
+        ...(quota === undefined || !(quota > 0) ? { quota: t("plans.badQuota") } : {}),
       };
     },
   });
@@ -108,7 +110,7 @@ export default function PlanDrawer({ row, groups, currency, onClose, onSaved }: 
       form={form}
       isOpen
       isNew={row === undefined}
-      title={row ? t("plan.editNamed", { title: row.title }) : t("plan.new")}
+      title={row ? t("plans.editNamed", { title: row.title }) : t("plans.new")}
       saveLabel={row ? t("common.save") : t("common.create")}
       onClose={onClose}
       onSave={async (saved) => {
@@ -123,7 +125,7 @@ export default function PlanDrawer({ row, groups, currency, onClose, onSaved }: 
       })}
     >
       {row && row.running > 0 ? (
-        <p className="mb-4 text-dense text-muted">{t("plan.keepsTerms", { count: row.running })}</p>
+        <p className="mb-4 text-dense text-muted">{t("plans.keepsTerms", { count: row.running })}</p>
       ) : null}
       <PlanFields form={form} groups={groups} />
     </DrawerForm>
@@ -139,7 +141,7 @@ function PlanFields({ form, groups }: { form: Form<PlanValues>; groups: readonly
       <TextField
         form={form}
         name="title"
-        label={t("plan.name")}
+        label={t("plans.name")}
         isRequired
         limit={MAX_PLAN_TITLE}
         input={{ autoFocus: true, autoComplete: "off" }}
@@ -147,56 +149,56 @@ function PlanFields({ form, groups }: { form: Form<PlanValues>; groups: readonly
       <TextAreaField
         form={form}
         name="description"
-        label={t("plan.description")}
+        label={t("plans.description")}
         limit={MAX_PLAN_DESCRIPTION}
       />
       <div className="grid gap-x-4 sm:grid-cols-2">
         <TextField
           form={form}
           name="price"
-          label={t("plan.price")}
-          hint={t("plan.priceHint")}
+          label={t("plans.price")}
+          hint={t("plans.priceHint")}
           input={{ inputMode: "decimal", autoComplete: "off" }}
         />
         <TextField
           form={form}
           name="currency"
-          label={t("plan.currency")}
-          hint={t("plan.currencyHint")}
+          label={t("plans.currency")}
+          hint={t("plans.currencyHint")}
           input={{ autoComplete: "off" }}
         />
       </div>
       <MoneyField
         form={form}
         name="wallet_price"
-        label={t("plan.walletPrice")}
-        hint={t("plan.walletPriceHint")}
+        label={t("plans.walletPrice")}
+        hint={t("plans.walletPriceHint")}
       />
       <div className="grid gap-x-4 sm:grid-cols-2">
-        <NumberField form={form} name="duration_count" label={t("plan.lasts")} isRequired min={1} step={1} />
+        <NumberField form={form} name="duration_count" label={t("plans.lasts")} isRequired min={1} step={1} />
         <SelectField
           form={form}
           name="duration_unit"
-          label={t("plan.unit")}
-          choices={PLAN_UNITS.map((unit) => ({ value: unit, label: t(`plan.unitName.${unit}`) }))}
+          label={t("plans.unit")}
+          choices={PLAN_UNITS.map((unit) => ({ value: unit, label: t(`plans.unitName.${unit}`) }))}
         />
       </div>
       <SelectField
         form={form}
         name="reset"
-        label={t("plan.reset")}
-        hint={t("plan.resetHint")}
-        choices={PLAN_RESETS.map((reset) => ({ value: reset, label: t(`plan.resetName.${reset}`) }))}
+        label={t("plans.reset")}
+        hint={t("plans.resetHint")}
+        choices={PLAN_RESETS.map((reset) => ({ value: reset, label: t(`plans.resetName.${reset}`) }))}
       />
-      <MoneyField form={form} name="quota" label={t("plan.quota")} isRequired />
-      <SwitchField form={form} name="overflow" label={t("plan.overflow")} hint={t("plan.overflowHint")} />
+      <MoneyField form={form} name="quota" label={t("plans.quota")} isRequired />
+      <SwitchField form={form} name="overflow" label={t("plans.overflow")} hint={t("plans.overflowHint")} />
       <SelectField
         form={form}
         name="group"
-        label={t("plan.group")}
-        hint={t("plan.groupHint")}
+        label={t("plans.group")}
+        hint={t("plans.groupHint")}
         choices={[
-          { value: "", label: t("plan.noGroup") },
+          { value: "", label: t("plans.noGroup") },
           ...[...new Set([...groups, values.group])]
             .filter((name) => name !== "")
             .map((name) => ({ value: name, label: name })),
@@ -205,21 +207,21 @@ function PlanFields({ form, groups }: { form: Form<PlanValues>; groups: readonly
       <SelectField
         form={form}
         name="stack"
-        label={t("plan.stack")}
+        label={t("plans.stack")}
         choices={[
-          { value: "extend", label: t("plan.stackExtend") },
-          { value: "parallel", label: t("plan.stackParallel") },
+          { value: "extend", label: t("plans.stackExtend") },
+          { value: "parallel", label: t("plans.stackParallel") },
         ]}
       />
       <NumberField
         form={form}
         name="max_per_user"
-        label={t("plan.most")}
-        hint={t("plan.mostHint")}
+        label={t("plans.most")}
+        hint={t("plans.mostHint")}
         min={0}
         step={1}
       />
-      <SwitchField form={form} name="enabled" label={t("plan.on")} hint={t("plan.onHint")} />
+      <SwitchField form={form} name="enabled" label={t("plans.on")} hint={t("plans.onHint")} />
     </>
   );
 }

@@ -54,14 +54,14 @@ export function PlansPanel({ plans: first, round, onChanged }: PlansPanelProps) 
 
   const fromWallet = async (plan: SoldPlan) => {
     const isSure = await confirm({
-      title: t("plan.buyConfirm", { title: plan.title }),
-      text: t("plan.buyWalletText", { amount: formatQuota(plan.wallet_price) }),
-      action: t("plan.buyAction"),
+      title: t("plans.buyConfirm", { title: plan.title }),
+      text: t("plans.buyWalletText", { amount: formatQuota(plan.wallet_price) }),
+      action: t("plans.buyAction"),
     });
     if (isSure)
       await act(`${plan.id} wallet`, async () => {
         await call(api.plan({ id: plan.id }).buy.post({ method: "wallet" }));
-        toast({ text: t("plan.bought", { title: plan.title }) });
+        toast({ text: t("plans.bought", { title: plan.title }) });
         return true;
       });
   };
@@ -70,7 +70,7 @@ export function PlansPanel({ plans: first, round, onChanged }: PlansPanelProps) 
     const money = moneyText(plan.price, plan.currency);
     const isSure = await confirm({
       title: t("topup.payConfirm", { money, method: name }),
-      text: t("plan.buyOrderText", { title: plan.title }),
+      text: t("plans.buyOrderText", { title: plan.title }),
       action: t("topup.payAction", { money }),
     });
     if (isSure)
@@ -85,15 +85,15 @@ export function PlansPanel({ plans: first, round, onChanged }: PlansPanelProps) 
   const cancel = async (plan: UserPlan) => {
     const left = plan.period ? plan.period.quota - plan.period.used : 0;
     const isSure = await confirm({
-      title: t("plan.cancelConfirm", { title: plan.title }),
-      text: t(plan.period ? "plan.cancelText" : "plan.cancelWaitingText", { amount: formatQuota(left) }),
-      action: t("plan.cancelAction"),
+      title: t("plans.cancelConfirm", { title: plan.title }),
+      text: t(plan.period ? "plans.cancelText" : "plans.cancelWaitingText", { amount: formatQuota(left) }),
+      action: t("plans.cancelAction"),
       isDanger: true,
     });
     if (isSure)
       await act(`cancel ${plan.id}`, async () => {
         await call(api.plan.self({ id: plan.id }).cancel.post());
-        toast({ text: t("plan.cancelled", { title: plan.title }) });
+        toast({ text: t("plans.cancelled", { title: plan.title }) });
         return true;
       });
   };
@@ -102,9 +102,9 @@ export function PlansPanel({ plans: first, round, onChanged }: PlansPanelProps) 
   return (
     <section className="mb-6" aria-labelledby="plans-title" data-testid="plans">
       <div className="mb-2 flex flex-wrap items-baseline gap-x-3">
-        <h2 id="plans-title">{t("plan.title")}</h2>
+        <h2 id="plans-title">{t("plans.title")}</h2>
         {plans.left > 0 ? (
-          <p className="text-dense text-muted">{t("plan.ofBalance", { amount: formatQuota(plans.left) })}</p>
+          <p className="text-dense text-muted">{t("plans.ofBalance", { amount: formatQuota(plans.left) })}</p>
         ) : null}
       </div>
       <PlanRuns
@@ -116,12 +116,12 @@ export function PlansPanel({ plans: first, round, onChanged }: PlansPanelProps) 
             aria-busy={busy === `cancel ${plan.id}`}
             onClick={() => void cancel(plan)}
           >
-            {t("plan.cancelAction")}
+            {t("plans.cancelAction")}
           </button>
         )}
       />
       {plans.on_sale.length === 0 ? null : (
-        <ul className="mt-4 grid gap-4 sm:grid-cols-2 xl:grid-cols-3" aria-label={t("plan.onSale")}>
+        <ul className="mt-4 grid gap-4 sm:grid-cols-2 xl:grid-cols-3" aria-label={t("plans.onSale")}>
           {plans.on_sale.map((plan) => (
             <PlanCard key={plan.id} plan={plan}>
               <Buttons {...{ plan, busy, fromWallet, byRail }} />
@@ -144,10 +144,10 @@ interface ButtonsProps {
 /** A way to pay each; none where the account has bought it as often as it may. */
 function Buttons({ plan, busy, fromWallet, byRail }: ButtonsProps) {
   const t = useT();
-  if (!plan.is_open) return <p className="text-dense text-muted">{t("plan.boughtAll")}</p>;
-  const named = (button: string) => t("plan.buyNamed", { title: plan.title, button });
-  const by = (method: string) => t("plan.buyBy", { method });
-  const fromBalance = t("plan.buyFromBalance");
+  if (!plan.is_open) return <p className="text-dense text-muted">{t("plans.boughtAll")}</p>;
+  const named = (button: string) => t("plans.buyNamed", { title: plan.title, button });
+  const by = (method: string) => t("plans.buyBy", { method });
+  const fromBalance = t("plans.buyFromBalance");
   return (
     <>
       {plan.methods.map((method) => (

@@ -53,28 +53,28 @@ export default function UserPlansDrawer({
   const { found, failure, read } = useUserPlans(row.id);
   const form = useForm<GiveValues>({
     initial: { plan: 0, reason: "" },
-    validate: ({ reason }) => (reason.trim() === "" ? { reason: t("plan.noReason") } : {}),
+    validate: ({ reason }) => (reason.trim() === "" ? { reason: t("plans.noReason") } : {}),
   });
 
   const end = async (plan: UserPlan, refund: boolean) => {
     const reason = form.values.reason.trim();
     if (reason === "") {
-      form.fail("reason", t("plan.noReason"));
+      form.fail("reason", t("plans.noReason"));
       return;
     }
     const left = plan.period ? plan.period.quota - plan.period.used : 0;
     const isSure = await confirm({
-      title: t(refund ? "plan.refundConfirm" : "plan.cancelConfirm", { title: plan.title }),
+      title: t(refund ? "plans.refundConfirm" : "plans.cancelConfirm", { title: plan.title }),
       text: refund
-        ? t("plan.refundText", { price: formatQuota(plan.paid_quota), used: formatQuota(plan.used_total) })
-        : t(plan.period ? "plan.cancelText" : "plan.cancelWaitingText", { amount: formatQuota(left) }),
-      action: t(refund ? "plan.refundAction" : "plan.cancelAction"),
+        ? t("plans.refundText", { price: formatQuota(plan.paid_quota), used: formatQuota(plan.used_total) })
+        : t(plan.period ? "plans.cancelText" : "plans.cancelWaitingText", { amount: formatQuota(left) }),
+      action: t(refund ? "plans.refundAction" : "plans.cancelAction"),
       isDanger: true,
     });
     if (!isSure) return;
     try {
       await call(api.plan.user({ id: row.id }).cancel.post({ user_plan_id: plan.id, reason, refund }));
-      toast({ text: t("plan.cancelled", { title: plan.title }) });
+      toast({ text: t("plans.cancelled", { title: plan.title }) });
       onSaved();
     } catch (error) {
       toastFailure(error, "plan");
@@ -88,27 +88,27 @@ export default function UserPlansDrawer({
       form={form}
       isOpen
       isNew
-      title={t("plan.ofUser", { name: row.username })}
-      saveLabel={t("plan.give")}
+      title={t("plans.ofUser", { name: row.username })}
+      saveLabel={t("plans.give")}
       onClose={onClose}
       onSave={async ({ plan, reason }) => {
         if (plan === 0) {
-          form.fail("plan", t("plan.choose"));
+          form.fail("plan", t("plans.choose"));
           return;
         }
         await call(api.plan.user({ id: row.id }).post({ plan_id: plan, reason: reason.trim() }));
         const given = offers.find(({ id }) => id === plan);
-        toast({ text: t("plan.given", { title: given?.title ?? "", name: row.username }) });
+        toast({ text: t("plans.given", { title: given?.title ?? "", name: row.username }) });
         onSaved();
       }}
     >
       {failure === undefined ? null : <FailureNotice text={failure} onRetry={read} />}
       {found && found.plans.items.length === 0 ? (
-        <p className="mb-4 text-muted">{t("plan.hasNone")}</p>
+        <p className="mb-4 text-muted">{t("plans.hasNone")}</p>
       ) : null}
       {found && found.plans.left > 0 ? (
         <p className="mb-2 text-dense text-muted">
-          {t("plan.ofBalance", { amount: formatQuota(found.plans.left) })}
+          {t("plans.ofBalance", { amount: formatQuota(found.plans.left) })}
         </p>
       ) : null}
       <div className="mb-6">
@@ -122,7 +122,7 @@ export default function UserPlansDrawer({
                   className="btn btn-sm btn-default"
                   onClick={() => void end(plan, false)}
                 >
-                  {t("plan.cancelAction")}
+                  {t("plans.cancelAction")}
                 </button>
                 {plan.source === "wallet" ? (
                   <button
@@ -130,7 +130,7 @@ export default function UserPlansDrawer({
                     className="btn btn-sm btn-default"
                     onClick={() => void end(plan, true)}
                   >
-                    {t("plan.refundAction")}
+                    {t("plans.refundAction")}
                   </button>
                 ) : null}
               </>
@@ -141,8 +141,8 @@ export default function UserPlansDrawer({
       <TextField
         form={form}
         name="reason"
-        label={t("plan.reason")}
-        hint={t("plan.reasonHint")}
+        label={t("plans.reason")}
+        hint={t("plans.reasonHint")}
         limit={MAX_REASON}
         isRequired
         input={{ autoComplete: "off" }}
@@ -150,9 +150,9 @@ export default function UserPlansDrawer({
       <SelectField
         form={form}
         name="plan"
-        label={t("plan.giveWhich")}
+        label={t("plans.giveWhich")}
         choices={[
-          { value: 0, label: t("plan.choose") },
+          { value: 0, label: t("plans.choose") },
           ...offers.map(({ id, title }) => ({ value: id, label: title })),
         ]}
       />

@@ -358,6 +358,8 @@ export function buildSchema(d: Dialect) {
       state: d.int().notNull().default(0),
       /** Why it was refused (shared/failure-codes.ts). */
       code: d.text().notNull().default(""),
+      /** JSON text of the values in that sentence; "" where it has none. */
+      params: d.text().notNull().default(""),
     },
     (t) => [
       d.primaryKey({ columns: [t.bulkId, t.userId] }),
@@ -381,6 +383,7 @@ export function buildSchema(d: Dialect) {
       /** 0 waits, 1 done, 2 refused. */
       state: d.int().notNull().default(0),
       code: d.text().notNull().default(""),
+      params: d.text().notNull().default(""),
     },
     (t) => [
       d.uniqueIndex("user_import_rows_line").on(t.bulkId, t.line),
@@ -470,6 +473,10 @@ export function buildSchema(d: Dialect) {
       tag: d.text(),
       setting: d.text().notNull().default(""),
       paramOverride: d.text().notNull().default(""),
+      /** JSON text: headers by name ("" takes one out), and patterns of those of the client that pass. */
+      headerOverride: d.text().notNull().default(""),
+      /** JSON text: the gates of single request fields, above what `setting` says. */
+      settings: d.text().notNull().default(""),
       maxInputTokens: d.big().notNull().default(0),
       /** Which of its keys a call gets: polling, random or affinity. */
       multiKeyMode: d.text().notNull().default("polling"),
@@ -750,9 +757,7 @@ export function buildSchema(d: Dialect) {
       requestId: d.text().notNull().default(""),
       /** Null: the line does not say. */
       requests: d.big(),
-      inputTokens: d.big(),
-      cachedTokens: d.big(),
-      outputTokens: d.big(),
+      tokens: d.big(),
       amountNanos: d.big(),
     },
     (t) => [

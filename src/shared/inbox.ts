@@ -25,6 +25,8 @@ interface InboxKindRow {
   isForRoot?: boolean;
 }
 
+const costsHref = (channel: string): string => `/prices?section=costs&channel=${encodeURIComponent(channel)}`;
+
 const ROWS = {
   channel: {
     tone: "attention",
@@ -39,6 +41,12 @@ const ROWS = {
   },
   /** A draft that was scheduled and could not be applied. */
   price_draft: { tone: "attention", letters: "price", href: () => "/prices?section=drafts" },
+  /** What a channel's calls cost is more than they brought, over a day. */
+  margin: { tone: "attention", letters: "price", isLasting: true, href: costsHref },
+  /** Calls and attempts that cost, and that nobody was charged for. */
+  uncharged: { tone: "attention", letters: "price", isLasting: true, href: costsHref },
+  /** A cost row is above the price of sale. */
+  cost_price: { tone: "attention", letters: "price", isLasting: true, href: costsHref },
   price_sync: { tone: "attention", letters: "price", href: () => "/prices?section=sync" },
   price_sync_waits: { tone: "attention", letters: "price", href: () => "/prices?section=sync" },
   audit: { tone: "broken", letters: "audit", isLasting: true },
@@ -62,6 +70,12 @@ const ROWS = {
     tone: "attention",
     letters: "balance",
     href: (subject) => `/user?edit=${encodeURIComponent(subject.split(":")[1] ?? "")}`,
+  },
+  /** An administrator changed many balances in one run. */
+  balance_run: {
+    tone: "attention",
+    letters: "balance",
+    href: (run) => `/user?run=${encodeURIComponent(run)}`,
   },
   /** Most of a user's budget is spent, and nothing of theirs takes a notice. */
   budget: {

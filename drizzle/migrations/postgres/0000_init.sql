@@ -91,6 +91,8 @@ CREATE TABLE "channels" (
 	"tag" text,
 	"setting" text DEFAULT '' NOT NULL,
 	"param_override" text DEFAULT '' NOT NULL,
+	"header_override" text DEFAULT '' NOT NULL,
+	"settings" text DEFAULT '' NOT NULL,
 	"max_input_tokens" bigint DEFAULT 0 NOT NULL,
 	"multi_key_mode" text DEFAULT 'polling' NOT NULL,
 	"max_concurrency" integer DEFAULT 0 NOT NULL,
@@ -111,9 +113,7 @@ CREATE TABLE "cost_bills" (
 	"kind" text DEFAULT '' NOT NULL,
 	"request_id" text DEFAULT '' NOT NULL,
 	"requests" bigint,
-	"input_tokens" bigint,
-	"cached_tokens" bigint,
-	"output_tokens" bigint,
+	"tokens" bigint,
 	"amount_nanos" bigint
 );
 --> statement-breakpoint
@@ -645,6 +645,7 @@ CREATE TABLE "user_bulk_items" (
 	"user_id" bigint NOT NULL,
 	"state" integer DEFAULT 0 NOT NULL,
 	"code" text DEFAULT '' NOT NULL,
+	"params" text DEFAULT '' NOT NULL,
 	CONSTRAINT "user_bulk_items_bulk_id_user_id_pk" PRIMARY KEY("bulk_id","user_id")
 );
 --> statement-breakpoint
@@ -676,7 +677,8 @@ CREATE TABLE "user_import_rows" (
 	"username" text DEFAULT '' NOT NULL,
 	"row_sealed" text DEFAULT '' NOT NULL,
 	"state" integer DEFAULT 0 NOT NULL,
-	"code" text DEFAULT '' NOT NULL
+	"code" text DEFAULT '' NOT NULL,
+	"params" text DEFAULT '' NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "user_plans" (

@@ -99,6 +99,8 @@ CREATE TABLE `channels` (
 	`tag` text,
 	`setting` text DEFAULT '' NOT NULL,
 	`param_override` text DEFAULT '' NOT NULL,
+	`header_override` text DEFAULT '' NOT NULL,
+	`settings` text DEFAULT '' NOT NULL,
 	`max_input_tokens` integer DEFAULT 0 NOT NULL,
 	`multi_key_mode` text DEFAULT 'polling' NOT NULL,
 	`max_concurrency` integer DEFAULT 0 NOT NULL,
@@ -121,9 +123,7 @@ CREATE TABLE `cost_bills` (
 	`kind` text DEFAULT '' NOT NULL,
 	`request_id` text DEFAULT '' NOT NULL,
 	`requests` integer,
-	`input_tokens` integer,
-	`cached_tokens` integer,
-	`output_tokens` integer,
+	`tokens` integer,
 	`amount_nanos` integer
 );
 --> statement-breakpoint
@@ -707,6 +707,7 @@ CREATE TABLE `user_bulk_items` (
 	`user_id` integer NOT NULL,
 	`state` integer DEFAULT 0 NOT NULL,
 	`code` text DEFAULT '' NOT NULL,
+	`params` text DEFAULT '' NOT NULL,
 	PRIMARY KEY(`bulk_id`, `user_id`)
 );
 --> statement-breakpoint
@@ -740,7 +741,8 @@ CREATE TABLE `user_import_rows` (
 	`username` text DEFAULT '' NOT NULL,
 	`row_sealed` text DEFAULT '' NOT NULL,
 	`state` integer DEFAULT 0 NOT NULL,
-	`code` text DEFAULT '' NOT NULL
+	`code` text DEFAULT '' NOT NULL,
+	`params` text DEFAULT '' NOT NULL
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `user_import_rows_line` ON `user_import_rows` (`bulk_id`,`line`);--> statement-breakpoint

@@ -41,7 +41,7 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
       database,
       clock,
       channel: { type: 1, models: `${MODEL},${MODELS["openai-responses"]},tts-1` },
-    });
+    }, 60_000);
     for (const [type, models] of [
       [43, MODELS["openai-chat"]],
       [14, MODELS.anthropic],

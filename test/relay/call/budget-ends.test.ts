@@ -41,7 +41,7 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
       database,
       clock,
       channel: { type: 1, models: `${MODEL},${MODELS["openai-responses"]},tts-1` },
-    }, 60_000);
+    });
     for (const [type, models] of [
       [43, MODELS["openai-chat"]],
       [14, MODELS.anthropic],
@@ -58,7 +58,7 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     await g.setOption("SMTPFrom", "weir@mail.example");
     await g.setOption("SMTPPort", String(mail.port));
     await g.setOption("SMTPServer", "127.0.0.1");
-  });
+  }, 60_000);
   afterAll(async () => {
     await g.app.deps.ledger.flush();
     expect(await audit(g.app.deps.db)).toMatchObject({ differences: [] });

@@ -22,7 +22,7 @@ type OrderStatus = "created" | "pending" | "credited" | "review" | "expired" | "
 
 /** A genuine payment may still credit these. */
 export const PAYABLE: readonly OrderStatus[] = ["created", "pending", "expired", "failed"];
-const WAITING: readonly OrderStatus[] = ["created", "pending"];
+export const WAITING: readonly OrderStatus[] = ["created", "pending"];
 const BY_HAND: readonly OrderStatus[] = ["created", "pending", "expired", "failed", "review"];
 
 const MOST_OPEN = 20;
@@ -174,7 +174,7 @@ export interface Payment {
 
 type Verdict = "credited" | "repeated" | "review" | "paid_twice" | "unknown_order";
 
-type CreditSteps = (entry: Credit) => Steps<void>;
+export type CreditSteps = (entry: Credit) => Steps<void>;
 
 /** What of the report does not fit the order; undefined: all of it does. */
 function* misfit(
@@ -222,7 +222,7 @@ function* eventSteps(tx: Orm, deps: PaymentDeps, payment: Payment, verdict: stri
 function* creditOrderSteps(tx: Orm, deps: PaymentDeps, credit: CreditSteps, order: OrderRow): Steps<void> {
   const { users } = deps.db.t;
   yield* credit({ userId: order.userId, amount: order.quota, kind: "payment", ref: order.tradeNo });
-  yield* inviteRewardSteps(tx, deps, order.userId);
+  yield* inviteRewardSteps(tx, deps, order);
   const [user] = yield* q(
     tx.select({ username: users.username }).from(users).where(eq(users.id, order.userId)),
   );

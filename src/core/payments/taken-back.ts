@@ -9,6 +9,8 @@ import { logQuotaText } from "../../shared/money.ts";
 import type { UserAccount } from "../deps.ts";
 import { orderTakenBack } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
+import { disputeFlagSteps } from "./flags.ts";
+import { rewardBackSteps } from "./rewards.ts";
 import { lockedOrder, nowSeconds, PAYABLE } from "./orders.ts";
 import type { OrderRow, PaymentDeps } from "./orders.ts";
 
@@ -16,6 +18,8 @@ import type { OrderRow, PaymentDeps } from "./orders.ts";
 type TakenBack = (known: { refundedMinor: number; disputedMinor: number; moneyMinor: number }) => {
   refundedMinor?: number;
   disputedMinor?: number;
+  /** What is disputed does not come back: the dispute is lost. */
+  isFinal?: boolean;
 };
 
 /** Units that the buyer loses: the share of the money that went back, never more than the credit. */
@@ -97,6 +101,9 @@ export async function takeBack(
         .where(eq(orders.id, order.id))
         .returning({ id: orders.id }),
     );
+    yield* disputeFlagSteps(tx, deps, order, disputedMinor);
+    if (refundedMinor + (now.isFinal ? disputedMinor : 0) >= order.moneyMinor)
+      yield* rewardBackSteps(tx, deps, credit, order);
     if (change === 0) return 0;
     yield* credit({ userId: order.userId, amount: change, kind: "refund", ref: `${tradeNo}:${eventId}` });
     const [user] = yield* q(

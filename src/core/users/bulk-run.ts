@@ -94,7 +94,10 @@ function* accountSteps(
   }
   if (act.action === "letter") yield* letterSteps(tx, deps, row, act.letters);
   else if (act.action === "group") yield* set({ group: act.group });
-  else if (act.action === "flag") yield* set({ flagged: act.flagged });
+  else if (act.action === "flag") {
+    if (run.by.role < Role.root && row.flagged && !act.flagged) throw refuse("user_flag_root");
+    yield* set({ flagged: act.flagged });
+  }
   else if (act.action !== "import") {
     if (act.action === "disable" && row.role >= Role.root) throw refuse("user_root_undisableable");
     const status = act.action === "disable" ? UserStatus.disabled : UserStatus.enabled;

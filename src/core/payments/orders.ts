@@ -370,6 +370,17 @@ function proRataOf(order: OrderRow): OrderRow {
   return { ...order, quota, moneyMinor: paidMinor };
 }
 
+/** Units that the buyer loses: the share of the money that went back, never more than the credit. */
+export function debitFor({
+  quota,
+  moneyMinor,
+  refundedMinor,
+  disputedMinor,
+}: Pick<OrderRow, "quota" | "moneyMinor" | "refundedMinor" | "disputedMinor">): number {
+  const gone = BigInt(Math.min(moneyMinor, refundedMinor + disputedMinor));
+  return Number((BigInt(quota) * gone) / BigInt(moneyMinor));
+}
+
 export interface ByHand {
   tradeNo: string;
   reason: string;
@@ -400,11 +411,14 @@ export async function completeOrder(
     if (!user || user.deletedAt !== null) throw refuse("user_missing");
     if (user.quota + order.quota > MAX_QUOTA) throw refuse("quota_out_of_range");
     const now = nowSeconds(deps);
+    // Of an order in review part of the money may have gone back already: that part is not given.
+    const debitedQuota = debitFor(order);
     const changed = yield* q(
       tx
         .update(orders)
         .set({
           status: "credited",
+          debitedQuota,
           actorId: actor.id,
           note: reason,
           quota: order.quota,
@@ -417,6 +431,13 @@ export async function completeOrder(
     );
     if (changed.length === 0) throw refuse("order_not_open");
     yield* creditOrderSteps(tx, deps, credit, order);
+    if (debitedQuota > 0)
+      yield* credit({
+        userId: order.userId,
+        amount: -debitedQuota,
+        kind: "refund",
+        ref: `${tradeNo}:before_credit`,
+      });
     yield* deps.ledger.logSteps(tx, {
       type: LogType.manage,
       userId: order.userId,

@@ -11,7 +11,7 @@ import { orderTakenBack } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
 import { disputeFlagSteps } from "./flags.ts";
 import { rewardBackSteps } from "./rewards.ts";
-import { lockedOrder, nowSeconds, PAYABLE } from "./orders.ts";
+import { debitFor, lockedOrder, nowSeconds, PAYABLE } from "./orders.ts";
 import type { OrderRow, PaymentDeps } from "./orders.ts";
 
 /** What of an order's money is not the site's any more, in minor units, from what was known of it under the row's lock. */
@@ -21,12 +21,6 @@ type TakenBack = (known: { refundedMinor: number; disputedMinor: number; moneyMi
   /** What is disputed does not come back: the dispute is lost. */
   isFinal?: boolean;
 };
-
-/** Units that the buyer loses: the share of the money that went back, never more than the credit. */
-function debitFor(order: OrderRow, refundedMinor: number, disputedMinor: number): number {
-  const gone = BigInt(Math.min(order.moneyMinor, refundedMinor + disputedMinor));
-  return Number((BigInt(order.quota) * gone) / BigInt(order.moneyMinor));
-}
 
 /** Enters the event; false: it stands there already, or `unless` does. Call under the order's lock. */
 function* firstTimeSteps(
@@ -89,7 +83,7 @@ export async function takeBack(
     const disputedMinor = Math.min(order.moneyMinor, now.disputedMinor ?? order.disputedMinor);
     // An order in review is refunded without ever having been credited.
     const wasCredited = order.creditedAt > 0;
-    const debited = wasCredited ? debitFor(order, refundedMinor, disputedMinor) : 0;
+    const debited = wasCredited ? debitFor({ ...order, refundedMinor, disputedMinor }) : 0;
     const change = order.debitedQuota - debited;
     const isWhole = refundedMinor >= order.moneyMinor;
     const status = isWhole ? "refunded" : wasCredited ? "credited" : "review";

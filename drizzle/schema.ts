@@ -598,10 +598,98 @@ export function buildSchema(d: Dialect) {
       /** How much of count and quota also stands as log rows (log writing can be switched off). */
       loggedCount: d.big().notNull().default(0),
       loggedQuota: d.big().notNull().default(0),
+      /** What upstreams are owed, in billionths of a dollar: of the calls whose cost is known, and of failed attempts. */
+      costNanos: d.big().notNull().default(0),
+      /** How much of count and quota is of calls whose cost is known; of the rest it is unknown, never 0. */
+      costCount: d.big().notNull().default(0),
+      costQuota: d.big().notNull().default(0),
+      /** How much of costNanos earned nothing: failed attempts, and calls that cost their caller 0 in a group that pays. */
+      lostNanos: d.big().notNull().default(0),
     },
     (t) => [
       d.primaryKey({ columns: [t.hour, t.userId, t.modelName, t.channelId, t.tokenId, t.group] }),
       d.index("rollups_user").on(t.userId, t.hour),
+    ],
+  );
+
+  /** What an upstream charges: the row with the latest `validFrom` that has come is in force; never visible to users. */
+  const channelCosts = d.table(
+    "channel_costs",
+    {
+      id: d.id(),
+      channelId: d.big().notNull(),
+      /** As the upstream knows it, or `*` for all without a row of their own. */
+      model: d.text().notNull(),
+      /** JSON of a price row in dollars (shared/price-row.ts); empty: the shipped table's, the list. */
+      price: d.text().notNull().default(""),
+      /** What the row or the list is multiplied by: a discount. */
+      factor: d.real().notNull().default(1),
+      /** The ratio of our group at an upstream that is another instance. */
+      groupRatio: d.real().notNull().default(1),
+      /** manual, list, pricing (of another instance) or bill (a drift that was accepted). */
+      source: d.text().notNull().default("manual"),
+      validFrom: d.big().notNull(),
+      createdAt: d.big().notNull(),
+      userId: d.big().notNull().default(0),
+      username: d.text().notNull().default(""),
+    },
+    (t) => [d.uniqueIndex("channel_costs_from").on(t.channelId, t.model, t.validFrom)],
+  );
+
+  /** What providers say that they charged: each file or answer that was read, once. */
+  const costImports = d.table(
+    "cost_imports",
+    {
+      id: d.id(),
+      channelId: d.big().notNull(),
+      /** A format of core/costs/formats. */
+      source: d.text().notNull(),
+      /** SHA-256 of what was read. */
+      hash: d.text().notNull(),
+      createdAt: d.big().notNull(),
+      userId: d.big().notNull().default(0),
+      username: d.text().notNull().default(""),
+      added: d.int().notNull().default(0),
+      known: d.int().notNull().default(0),
+      replaced: d.int().notNull().default(0),
+      refused: d.int().notNull().default(0),
+      /** First and last day that it is about, the start in UTC. */
+      firstDay: d.big().notNull().default(0),
+      lastDay: d.big().notNull().default(0),
+    },
+    (t) => [d.index("cost_imports_channel").on(t.channelId, t.id)],
+  );
+
+  /** The lines of such bills; a bucket that is read again with other content replaces its line. */
+  const costBills = d.table(
+    "cost_bills",
+    {
+      id: d.id(),
+      importId: d.big().notNull(),
+      channelId: d.big().notNull(),
+      source: d.text().notNull(),
+      /** What the line is about within its source: day, model and line item, or the id of a call. */
+      bucket: d.text().notNull(),
+      /** Of what it says of that. */
+      hash: d.text().notNull(),
+      /** Start of the day in UTC, Unix seconds. */
+      day: d.big().notNull(),
+      /** As the bill names it; empty: of no model. */
+      model: d.text().notNull().default(""),
+      /** The kind of token (shared/price-row.ts) that amount and tokens are of; empty: all, or none that we know. */
+      kind: d.text().notNull().default(""),
+      /** The upstream's id of the call. */
+      requestId: d.text().notNull().default(""),
+      /** Null: the line does not say. */
+      requests: d.big(),
+      inputTokens: d.big(),
+      cachedTokens: d.big(),
+      outputTokens: d.big(),
+      amountNanos: d.big(),
+    },
+    (t) => [
+      d.uniqueIndex("cost_bills_bucket").on(t.channelId, t.source, t.bucket),
+      d.index("cost_bills_day").on(t.channelId, t.day),
     ],
   );
 
@@ -1025,6 +1113,9 @@ export function buildSchema(d: Dialect) {
     redemptions,
     logs,
     rollups,
+    channelCosts,
+    costImports,
+    costBills,
     credits,
     reservations,
     limitUses,

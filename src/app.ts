@@ -30,6 +30,7 @@ import { optionTrail } from "./core/users/option-trail.ts";
 import { RAILS } from "./core/payments/rails.ts";
 import type { PaymentRail } from "./core/payments/rail.ts";
 import { settleOrigins } from "./core/prices/origins.ts";
+import { createCostBook } from "./core/costs/book.ts";
 import { createPriceBook } from "./core/prices/price-book.ts";
 import { priceRecorder } from "./core/prices/revisions.ts";
 import { createReach } from "./net/reach.ts";
@@ -136,11 +137,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const sessions = await createSessions({ db, clock, logger });
   const prices = createPriceBook(options, () => clock.nowMs());
   const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
-  const inbox = await createInbox({
-    ...base,
-    reach,
-    guard: guardOf(() => deps),
-  });
+  const inbox = await createInbox({ ...base, reach, guard: guardOf(() => deps) });
   const caps = createCaps(ledger, clock);
   const deps: Deps = {
     ...base,
@@ -150,6 +147,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     routing,
     maintenance,
     prices,
+    costs: await createCostBook(base),
     rails: overrides.rails ?? RAILS,
     vendors,
     catalogue: createCatalogue({ routing, prices, vendors }),

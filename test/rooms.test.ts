@@ -29,6 +29,8 @@ const RULES: Record<string, readonly string[]> = {
   "src/core/logs": ["src/core/deps.ts", "src/core/kit", "src/db", "src/shared", "drizzle"],
   "src/core/options": ["src/core/kit", "src/db", "src/shared", "drizzle"],
   "src/core/prices": ["src/core/deps.ts", "src/core/logs", "src/core/options", "src/db", "src/shared"],
+  /** What upstreams charge, their bills, and what is earned. */
+  "src/core/costs": ["src/core/deps.ts", "src/core/prices", "src/db", "src/shared", "drizzle"],
   /** Budgets and limits of keys and users, which the ledger asks before it holds anything. */
   "src/core/limits": ["src/core/deps.ts", "src/core/options", "src/db", "src/shared"],
   "src/core/ledger": [

@@ -9,6 +9,7 @@ import type { Catalogue } from "./channels/catalogue.ts";
 import type { CapState, NodePlace } from "./channels/caps.ts";
 import type { LimitBook } from "./limits/limits.ts";
 import type { KeyLimits, LimitFields } from "../shared/key-limits.ts";
+import type { CostBook } from "./costs/book.ts";
 import type { Keyring } from "./channels/keyring.ts";
 import type { PaymentRail } from "./payments/rail.ts";
 import type { OptionStore } from "./options/store.ts";
@@ -155,6 +156,14 @@ export interface BalanceWatch {
 export type RemoteObject = Database["t"]["remoteObjects"]["$inferSelect"];
 
 /** Everything that is recorded of one finished call. */
+/** What an upstream charges for a call, or for an attempt that failed. */
+export interface UpstreamCost {
+  /** Billionths of a dollar: whole, at least 0. */
+  nanos: number;
+  /** Nobody pays for it, though its group pays. */
+  isLost: boolean;
+}
+
 export interface Settlement {
   /** Whole units, >= 0. */
   quota: number;
@@ -175,6 +184,8 @@ export interface Settlement {
   tokenName?: string;
   /** What the provider keeps of the call: its row comes to the tables with the charge, or neither does. */
   object?: RemoteObject | undefined;
+  /** Absent: unknown. */
+  cost?: UpstreamCost | undefined;
   /** The moment that it counts at, Unix milliseconds, where the caller keeps it to find it again; else now. */
   atMs?: number;
 }
@@ -261,6 +272,8 @@ export interface Ledger {
   setTokenQuota(tx: Orm, tokenId: number, remainQuota: number): Steps<void>;
   /** Queues a log row without money; written with the next batch. Resolves when durable. */
   log(entry: LogEntry): Promise<void>;
+  /** Enters a cost that nobody pays for into the sums: of a failed attempt, which leaves its row by itself. */
+  bear(entry: LogEntry, cost: UpstreamCost): Promise<void>;
   /** Log row inside a transaction of the caller. */
   logSteps(tx: Orm, entry: LogEntry): Steps<void>;
   /** Call when a key is met whose time is over: its status becomes expired, durably and at once in memory. */
@@ -340,6 +353,8 @@ export interface Deps {
   maintenance: Maintenance;
   inbox: Inbox;
   prices: PriceBook;
+  /** What upstreams charge. */
+  costs: CostBook;
   /** The ways that money comes in by; open or not. */
   rails: readonly PaymentRail[];
   catalogue: Catalogue;

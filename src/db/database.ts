@@ -39,7 +39,7 @@ export class DatabaseBusy extends Error {
 }
 
 /** What nodes keep in memory and tell each other about; prices are options. */
-export type ChangeKind = "users" | "tokens" | "channels" | "options" | "sessions" | "inbox";
+export type ChangeKind = "users" | "tokens" | "channels" | "options" | "sessions" | "inbox" | "costs";
 
 export interface ChangeListener {
   /** These rows were written elsewhere: re-read them alone. */

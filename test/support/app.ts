@@ -104,6 +104,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       ),
     );
 
+  let channelCount = 0;
   const setKeys = async (channelId: number, ...keys: string[]): Promise<void> => {
     await deps.db.atomic(function* (tx) {
       yield* writeKeys(deps.db, tx, deps.seal, {
@@ -210,7 +211,9 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
         })
         .returning({ id: channels.id });
       if (!row) throw new Error("no channel row");
-      await setKeys(row.id, ...(typeof key === "string" ? key : "upstream-key").split("\n"));
+      // Equal keys are one account and rest together: each channel has its own.
+      const own = channelCount++ === 0 ? "upstream-key" : `upstream-key-${row.id}`;
+      await setKeys(row.id, ...(typeof key === "string" ? key : own).split("\n"));
       await deps.routing.reload();
       return row.id;
     },

@@ -38,6 +38,21 @@ CREATE TABLE `backup_codes` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `backup_codes_hash` ON `backup_codes` (`hash`);--> statement-breakpoint
 CREATE INDEX `backup_codes_user` ON `backup_codes` (`user_id`);--> statement-breakpoint
+CREATE TABLE `channel_costs` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`channel_id` integer NOT NULL,
+	`model` text NOT NULL,
+	`price` text DEFAULT '' NOT NULL,
+	`factor` real DEFAULT 1 NOT NULL,
+	`group_ratio` real DEFAULT 1 NOT NULL,
+	`source` text DEFAULT 'manual' NOT NULL,
+	`valid_from` integer NOT NULL,
+	`created_at` integer NOT NULL,
+	`user_id` integer DEFAULT 0 NOT NULL,
+	`username` text DEFAULT '' NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `channel_costs_from` ON `channel_costs` (`channel_id`,`model`,`valid_from`);--> statement-breakpoint
 CREATE TABLE `channel_keys` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`channel_id` integer NOT NULL,
@@ -94,6 +109,43 @@ CREATE TABLE `channels` (
 --> statement-breakpoint
 CREATE INDEX `channels_tag` ON `channels` (`tag`);--> statement-breakpoint
 CREATE INDEX `channels_priority` ON `channels` (`priority`);--> statement-breakpoint
+CREATE TABLE `cost_bills` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`import_id` integer NOT NULL,
+	`channel_id` integer NOT NULL,
+	`source` text NOT NULL,
+	`bucket` text NOT NULL,
+	`hash` text NOT NULL,
+	`day` integer NOT NULL,
+	`model` text DEFAULT '' NOT NULL,
+	`kind` text DEFAULT '' NOT NULL,
+	`request_id` text DEFAULT '' NOT NULL,
+	`requests` integer,
+	`input_tokens` integer,
+	`cached_tokens` integer,
+	`output_tokens` integer,
+	`amount_nanos` integer
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `cost_bills_bucket` ON `cost_bills` (`channel_id`,`source`,`bucket`);--> statement-breakpoint
+CREATE INDEX `cost_bills_day` ON `cost_bills` (`channel_id`,`day`);--> statement-breakpoint
+CREATE TABLE `cost_imports` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`channel_id` integer NOT NULL,
+	`source` text NOT NULL,
+	`hash` text NOT NULL,
+	`created_at` integer NOT NULL,
+	`user_id` integer DEFAULT 0 NOT NULL,
+	`username` text DEFAULT '' NOT NULL,
+	`added` integer DEFAULT 0 NOT NULL,
+	`known` integer DEFAULT 0 NOT NULL,
+	`replaced` integer DEFAULT 0 NOT NULL,
+	`refused` integer DEFAULT 0 NOT NULL,
+	`first_day` integer DEFAULT 0 NOT NULL,
+	`last_day` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `cost_imports_channel` ON `cost_imports` (`channel_id`,`id`);--> statement-breakpoint
 CREATE TABLE `credits` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`user_id` integer NOT NULL,
@@ -441,6 +493,10 @@ CREATE TABLE `rollups` (
 	`use_time_ms` integer DEFAULT 0 NOT NULL,
 	`logged_count` integer DEFAULT 0 NOT NULL,
 	`logged_quota` integer DEFAULT 0 NOT NULL,
+	`cost_nanos` integer DEFAULT 0 NOT NULL,
+	`cost_count` integer DEFAULT 0 NOT NULL,
+	`cost_quota` integer DEFAULT 0 NOT NULL,
+	`lost_nanos` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`hour`, `user_id`, `model_name`, `channel_id`, `token_id`, `group`)
 );
 --> statement-breakpoint

@@ -2,7 +2,7 @@
 // Both databases and the journal work on these shapes.
 import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
-import type { LedgerAccounts, RemoteObject, UserAccount } from "../deps.ts";
+import type { LedgerAccounts, RemoteObject, UpstreamCost, UserAccount } from "../deps.ts";
 import type { LogRow } from "../logs/rows.ts";
 
 /** An amount that already left the balance in the database, as a row of `reservations`. */
@@ -26,6 +26,8 @@ export interface LedgerItem {
   keyId?: number;
   /** What the provider keeps of the settled call: its row comes to the tables with the charge. */
   object?: RemoteObject;
+  /** What the upstream charges for the settled call, or the failed attempt, of `row`; absent: unknown, which is not 0. */
+  cost?: UpstreamCost;
   /** Stands in the place of an entry that an operator gave up: it charges nobody and is counted as skipped. */
   skipped?: true;
 }
@@ -82,7 +84,7 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
   const holds: DurableHold[] = [];
   let objects: Map<string, RemoteObject> | undefined;
   let skipped = 0;
-  for (const { row, logged, hold, object, keyId = 0, skipped: isSkipped } of items) {
+  for (const { row, logged, hold, object, cost, keyId = 0, skipped: isSkipped } of items) {
     if (hold) holds.push(hold);
     if (object) (objects ??= new Map()).set(OBJECT_KEY.map((name) => object[name]).join(" "), object);
     if (!row) {
@@ -90,8 +92,10 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
       continue;
     }
     if (logged !== false) logs.push(row);
-    if (row.type !== LogType.consume) continue;
-
+    if (row.type !== LogType.consume) {
+      if (cost) addCost(rollupOf(rollups, row), cost);
+      continue;
+    }
     const user = users.get(row.userId);
     if (user) {
       user.charge += row.quota;
@@ -107,7 +111,12 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
     }
     channels.set(row.channelId, (channels.get(row.channelId) ?? 0) + row.quota);
     addToKey(keys, row, keyId);
-    addToRollup(rollups, row, logged !== false);
+    const sum = rollupOf(rollups, row);
+    addToRollup(sum, row, logged !== false);
+    if (!cost) continue;
+    addCost(sum, cost);
+    sum.costCount++;
+    sum.costQuota += row.quota;
   }
   return {
     users,
@@ -144,7 +153,8 @@ function inOrder(objects: ReadonlyMap<string, RemoteObject>): RemoteObject[] {
   return [...objects].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
 }
 
-function addToRollup(rollups: Map<string, RollupSum>, row: LogRow, logged: boolean): void {
+/** The sum of the row's hour, begun where it is the first. */
+function rollupOf(rollups: Map<string, RollupSum>, row: LogRow): RollupSum {
   const hour = hourOf(row.createdAt);
   const key = `${hour} ${row.userId} ${row.channelId} ${row.tokenId} ${row.group}\0${row.modelName}`;
   let sum = rollups.get(key);
@@ -163,9 +173,22 @@ function addToRollup(rollups: Map<string, RollupSum>, row: LogRow, logged: boole
       useTimeMs: 0,
       loggedCount: 0,
       loggedQuota: 0,
+      costNanos: 0,
+      costCount: 0,
+      costQuota: 0,
+      lostNanos: 0,
     };
     rollups.set(key, sum);
   }
+  return sum;
+}
+
+function addCost(sum: RollupSum, { nanos, isLost }: UpstreamCost): void {
+  sum.costNanos += nanos;
+  if (isLost) sum.lostNanos += nanos;
+}
+
+function addToRollup(sum: RollupSum, row: LogRow, logged: boolean): void {
   sum.count++;
   sum.quota += row.quota;
   sum.promptTokens += row.promptTokens;

@@ -123,6 +123,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
     reserve: (request) => reserve(reserveDeps, request),
     ...balanceWrites(deps),
     log: (entry: LogEntry) => queue.add({ row: entryRow(entry, clock.nowMs()) }),
+    bear: (entry, cost) => queue.add({ row: entryRow(entry, clock.nowMs()), logged: false, cost }),
     *logSteps(tx, entry) {
       const { logs } = db.t;
       yield* q(tx.insert(logs).values(entryRow(entry, clock.nowMs())).returning({ id: logs.id }));

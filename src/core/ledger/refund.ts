@@ -5,6 +5,7 @@ import type { SQL } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import type { Database, Orm, Steps } from "../../db/database.ts";
 import { LogType, TokenStatus } from "../../shared/enums.ts";
+import { jsonObject } from "../../shared/json-object.ts";
 import { hourOf } from "./items.ts";
 import { CLEARED_MARK } from "../logs/statistics.ts";
 
@@ -91,6 +92,9 @@ export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: num
   );
   const logged = row ? quota : 0;
   const left = sql`${rollups.loggedQuota} - ${logged}`;
+  // No upstream bills a task that came to nothing. Where no row says what it cost, the cost stays, and its revenue goes.
+  const nanos = row ? costIn(row.other) : undefined;
+  const earned = nanos === undefined ? sql`${rollups.costQuota}` : sql`${rollups.costQuota} - ${quota}`;
   const [cleared] = row
     ? []
     : yield* q(tx.select({ before: marks.value }).from(marks).where(eq(marks.key, CLEARED_MARK)));
@@ -104,6 +108,8 @@ export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: num
       .update(rollups)
       .set({
         quota: sql`${rollups.quota} - ${quota}`,
+        costQuota: sql`case when ${earned} > ${rollups.quota} - ${quota} then ${rollups.quota} - ${quota} else ${earned} end`,
+        costNanos: sql`${rollups.costNanos} - ${nanos ?? 0}`,
         // A row that was cleared is still counted here: no more may be logged than was charged.
         loggedQuota: sql`case when ${left} > ${rollups.quota} - ${quota} then ${rollups.quota} - ${quota} else ${left} end`,
       })
@@ -164,6 +170,14 @@ export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: num
         .returning({ id: channels.id }),
     );
   return true;
+}
+
+/** What the call cost its operator, as its row says it. */
+function costIn(other: string): number | undefined {
+  const info = jsonObject(other)?.["admin_info"];
+  const nanos =
+    typeof info === "object" && info !== null && "cost_nanos" in info ? info.cost_nanos : undefined;
+  return typeof nanos === "number" && Number.isSafeInteger(nanos) && nanos >= 0 ? nanos : undefined;
 }
 
 function withRefund(other: string, quota: number): string {

@@ -101,6 +101,7 @@ export class Hold implements Reservation, Indexed {
     if (this.durable) item.hold = this.durable;
     if (settlement.keyId) item.keyId = settlement.keyId;
     if (settlement.object) item.object = settlement.object;
+    if (settlement.cost) item.cost = settlement.cost;
     this.#letGo();
     beginPending(item, user, token);
     this.lease?.end(settlement.promptTokens + settlement.completionTokens);

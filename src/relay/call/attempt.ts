@@ -6,11 +6,12 @@ import type { EgressTarget } from "../../net/reach.ts";
 import { AS_SENT, unpacked } from "../../net/decompress.ts";
 import { readErrorBody, retrySeconds, scrub } from "../../protocol/classify.ts";
 import type { Dialect } from "../../protocol/dialect.ts";
-import { parseJson } from "../../protocol/json.ts";
+import { asObject, parseJson } from "../../protocol/json.ts";
 import type { UpstreamFetch } from "../../providers/adapter.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { FailureDetails, FailureKind } from "../../shared/failures.ts";
 import { drainingFailure } from "./call.ts";
+import type { Usage } from "../../shared/usage.ts";
 import type { Call } from "./call.ts";
 import type { ReadingOn } from "./in-flight.ts";
 import { cappedAnswer, cutAnswer, fullBody } from "../wire/full-body.ts";
@@ -59,6 +60,9 @@ export interface UpstreamRefusal {
 
 /** A failed attempt: the public failure, how it reflects on the channel, and the upstream's own words. */
 export class AttemptFailure extends Error {
+  /** What the upstream says that the attempt used all the same: it bills that. */
+  usage: Usage | undefined;
+
   constructor(
     readonly failure: Failure,
     readonly verdict: Verdict,
@@ -87,6 +91,14 @@ function verdictOf(failure: Failure): Verdict {
     default:
       return "ok";
   }
+}
+
+/** Notes what the upstream's words say of its usage: it bills that also where they are no answer. */
+export function withUsage<Thrown>(thrown: Thrown, dialect: Dialect, body: unknown): Thrown {
+  const said = thrown instanceof AttemptFailure ? asObject(body) : undefined;
+  const raw = said?.["usage"] ?? said?.["usageMetadata"];
+  if (thrown instanceof AttemptFailure && raw) thrown.usage ??= dialect.decodeUsage?.(raw) ?? undefined;
+  return thrown;
 }
 
 /** What attempts threw, without what only the choice of the next one needs. */
@@ -424,7 +436,8 @@ export async function attempt({
     if (response.status !== 200) {
       const body = await errorBody(response);
       const retryAfter = retryAfterOf(response.headers);
-      throw upstreamFailure({ dialect, channel, status: response.status, body, retryAfter });
+      const failed = upstreamFailure({ dialect, channel, status: response.status, body, retryAfter });
+      throw withUsage(failed, dialect, body);
     }
   } catch (error) {
     settled();

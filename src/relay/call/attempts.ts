@@ -3,7 +3,7 @@ import { Failure } from "../../shared/failures.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Answer } from "./answer.ts";
 import { serveIn } from "./auto-group.ts";
-import { failureIn } from "./attempt.ts";
+import { AttemptFailure, failureIn } from "./attempt.ts";
 import { drainingFailure, endsLater } from "./call.ts";
 import type { Call } from "./call.ts";
 import { attemptChannels } from "./channel-attempts.ts";
@@ -14,6 +14,7 @@ import { openAnswer } from "./open.ts";
 import { canServe, planCall } from "./plan.ts";
 import type { Plan } from "./plan.ts";
 import type { CallServices } from "./services.ts";
+import { bearFailed } from "./upstream-cost.ts";
 
 /** Thrown when the last attempt failed; the plan tells whom a call is charged for that nobody waited for. */
 export class CallFailed extends Error {
@@ -42,6 +43,7 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
       try {
         return await openAnswer(services, call, plan, attempt.limits);
       } catch (error) {
+        bearUsage(services, call, plan, error);
         if (!lacksResponses(error, call, plan)) throw error;
         const asChat = await planCall(services.plans, call, { ...attempt, isChatOnly: true });
         // Some models are served in the Responses API only.
@@ -81,8 +83,13 @@ async function askAsChat(
     return answer;
   } catch (error) {
     if (hasChat(error)) chatOnly.add(channel);
+    bearUsage(services, call, plan, error);
     throw error;
   }
+}
+
+function bearUsage(services: CallServices, call: Call, plan: Plan, error: unknown): void {
+  if (error instanceof AttemptFailure && error.usage) bearFailed(services, call, plan, error.usage);
 }
 
 function policyOf(call: Call): AttemptPolicy {

@@ -69,7 +69,10 @@ export async function openStream(services: CallServices, stream: OpenedStream): 
   try {
     await relay.begin();
   } catch (error) {
-    throw opened.explain(error);
+    const failed = opened.explain(error);
+    const { usage, usageFinal } = output.meter.state;
+    if (usage && usageFinal) failed.usage = usage;
+    throw failed;
   } finally {
     opened.settled();
   }

@@ -1,6 +1,8 @@
 // Opens the answer of one attempt, in the form that its endpoint and its upstream call for: full, a stream, or bytes.
 import type { Answer } from "./answer.ts";
-import { attempt, readFull } from "./attempt.ts";
+import { parseJson } from "../../protocol/json.ts";
+import { textOf } from "../wire/read-body.ts";
+import { attempt, readFull, withUsage } from "./attempt.ts";
 import type { AttemptLimits } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { lineOnArrival } from "./lockstep.ts";
@@ -9,6 +11,9 @@ import { gatherStream, openFull } from "./open-full.ts";
 import { openStream } from "./open-stream.ts";
 import type { Plan } from "./plan.ts";
 import type { CallServices } from "./services.ts";
+
+/** Larger ones are not parsed once more for what they say of their usage. */
+const MAX_FAILED_BYTES = 1024 * 1024;
 
 const FULL_ANSWER = lineOnArrival(openFull);
 
@@ -33,7 +38,12 @@ export async function openAnswer(
     return openBytes(services, call, plan, opened);
   if (!opened.isStream) {
     const bytes = await readFull(opened, limits.maxAnswerBytes);
-    return await FULL_ANSWER.run(services, { call, plan, opened, bytes });
+    try {
+      return await FULL_ANSWER.run(services, { call, plan, opened, bytes });
+    } catch (error) {
+      const isSmall = bytes.length <= MAX_FAILED_BYTES && services.deps.costs.has(channel.id);
+      throw isSmall ? withUsage(error, dialect, parseJson(textOf(bytes))) : error;
+    }
   }
   if (!call.wantsStream && call.endpoint.isConversation)
     return gatherStream(call, plan, opened, limits.maxAnswerBytes);

@@ -22,6 +22,7 @@ import { choicesIn, limitFrames } from "./limit-frames.ts";
 import type { CallServices } from "./services.ts";
 import { settleCall } from "./settle.ts";
 import { coverFull } from "./stream-hold.ts";
+import { upstreamIdOf } from "./upstream-id.ts";
 
 /** An answer that may leave: its call is settled, or will be before its last bytes leave. */
 export interface SettledAnswer {
@@ -92,6 +93,8 @@ async function settleFull(services: CallServices, answer: FullAnswer): Promise<S
     reason: isUnpaid ? "balance" : call.request.signal.aborted ? "client-gone" : "completed",
     usage: isUnpaid && reported ? withoutOutput(reported) : reported,
     usageFinal: !isUnpaid,
+    ...(isUnpaid && reported ? { billed: reported } : {}),
+    upstreamId: upstreamIdOf(answer.response, asObject(json)?.["id"] ?? answer.canonical?.id),
     sawText: meter.textChars > 0 || endpoint.name === "embeddings" || endpoint.ownUsage !== undefined,
     outputTokens: isUnpaid ? NO_TOKENS : outputTokens,
     isStream: false,
@@ -126,7 +129,7 @@ async function settleStream(services: CallServices, answer: StreamAnswer): Promi
 
 async function settleEnded(
   services: CallServices,
-  { call, plan, relay, output, conversion, firstByteMs }: StreamAnswer,
+  { call, plan, response, relay, output, conversion, firstByteMs }: StreamAnswer,
   end: StreamEnd,
 ): Promise<Usage | undefined> {
   const { withoutUsage, affinity, visitors } = services;
@@ -148,6 +151,8 @@ async function settleEnded(
       // What was reported of an output that was not delivered is not charged.
       usage: isShort && reported ? withoutOutput(reported) : reported,
       usageFinal: state.usageFinal && !isShort,
+      ...(isShort && reported && state.usageFinal ? { billed: reported } : {}),
+      upstreamId: upstreamIdOf(response, state.responseId),
       sawText: state.sawText,
       outputTokens: () => deliveredTokens(output, end),
       generatedTokens: () => output.outputTokens(),
@@ -229,7 +234,10 @@ function tellEnd(
 }
 
 /** As `settleStream`, for an answer that is no text. */
-async function settleBytes(services: CallServices, { call, plan, relay }: BytesAnswer): Promise<void> {
+async function settleBytes(
+  services: CallServices,
+  { call, plan, response, relay }: BytesAnswer,
+): Promise<void> {
   services.visitors.feed(call.request, relay);
   const { reason } = await relay.ended;
   tellEnd(services, { call, plan }, reason);
@@ -242,6 +250,7 @@ async function settleBytes(services: CallServices, { call, plan, relay }: BytesA
       outputTokens: NO_TOKENS,
       isStream: false,
       firstByteMs: undefined,
+      upstreamId: upstreamIdOf(response, undefined),
     });
   } catch (error) {
     unsettled = error;

@@ -12,7 +12,7 @@ import {
   withCountedOutput,
 } from "../../core/ledger/settle-policy.ts";
 import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
-import type { RemoteObject } from "../../core/deps.ts";
+import type { RemoteObject, UpstreamCost } from "../../core/deps.ts";
 import { messageText } from "../../http/messages.ts";
 import { asObject } from "../../protocol/json.ts";
 import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
@@ -24,6 +24,7 @@ import { countPrompt, estimatedUsage } from "../meter/meter.ts";
 import type { PromptToCount } from "../meter/meter.ts";
 import type { Plan } from "./plan.ts";
 import type { CallServices } from "./services.ts";
+import { upstreamCost } from "./upstream-cost.ts";
 import { estimateTokens } from "../meter/token-count.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
 import { hasForbiddenOutput } from "./word-screens.ts";
@@ -32,6 +33,8 @@ export interface CallEnd {
   reason: EndReason;
   /** What the upstream reported; null = nothing. */
   usage: Usage | null;
+  /** What the upstream reported where more of it than `usage` will be billed: of output that was not delivered. */
+  billed?: Usage | undefined;
   /** False: `usage` is what was reported on the way, the final report never came. */
   usageFinal?: boolean;
   /** Model output was seen. */
@@ -47,6 +50,8 @@ export interface CallEnd {
   json?: unknown;
   /** What the provider keeps of the answer. */
   object?: RemoteObject | undefined;
+  /** The upstream's id of the call (upstreamIdOf). */
+  upstreamId?: string | undefined;
   /** Service tier that a stream named. */
   servedTier?: string | undefined;
 }
@@ -59,7 +64,7 @@ const MAX_DROPPED = 50;
  * (undefined when nothing was).
  */
 export async function settleCall(
-  { inFlight, counter }: Pick<CallServices, "inFlight" | "counter">,
+  { inFlight, counter, deps }: Pick<CallServices, "inFlight" | "counter" | "deps">,
   call: Call,
   plan: Plan,
   end: CallEnd,
@@ -96,6 +101,17 @@ export async function settleCall(
               costOf(price, withCountedOutput(usage, tokens), { ...facts, quotaCap: undefined }).quota -
               charge.quota,
           );
+    const costed = deps.costs.has(plan.channel.id)
+      ? await upstreamCost(deps, {
+          call,
+          plan,
+          end,
+          decision,
+          facts,
+          charged: usage,
+          quota: charge.quota,
+        })
+      : undefined;
     call.lease?.spend(promptTokens(usage) + completionTokens(usage));
     await call.reservation.settle({
       quota: charge.quota,
@@ -109,10 +125,11 @@ export async function settleCall(
       useTimeMs: Math.round(performance.now() - call.startedMs),
       content: sentence(call, decision),
       object: end.object,
+      ...(costed ? { cost: costed } : {}),
       ...(call.caller.tokenName === undefined ? {} : { tokenName: call.caller.tokenName }),
       other: Object.assign(
         charge.other,
-        otherFields(call, plan, end, decision),
+        otherFields(call, plan, end, { decision, cost: costed }),
         own?.estimated === true ? { estimated: true } : {},
         capped,
       ),
@@ -240,18 +257,32 @@ async function capFields(
   return lost > 0 ? { max_quota: cap, over_cap: lost } : { max_quota: cap };
 }
 
+/** Which channels were asked, and what the upstream knows the call by and charges for it. */
+function adminInfo(
+  call: Call,
+  { channel, keyIndex, upstreamModel }: Plan,
+  { upstreamId }: CallEnd,
+  cost: UpstreamCost | undefined,
+): Record<string, unknown> {
+  const info: Record<string, unknown> = {
+    use_channel: call.attempts.map((note) => String(note.channel)),
+    ...keyFields(channel, keyIndex),
+    upstream_model: upstreamModel,
+  };
+  if (upstreamId !== undefined) info["upstream_id"] = upstreamId;
+  if (cost) info["cost_nanos"] = cost.nanos;
+  return info;
+}
+
 function otherFields(
   call: Call,
   plan: Plan,
   end: CallEnd,
-  decision: ChargeDecision,
+  { decision, cost }: { decision: ChargeDecision; cost: UpstreamCost | undefined },
 ): Record<string, unknown> {
   const other: Record<string, unknown> = {
     frt: end.firstByteMs === undefined ? -1000 : Math.round(end.firstByteMs),
-    admin_info: {
-      use_channel: call.attempts.map((note) => String(note.channel)),
-      ...keyFields(plan.channel, plan.keyIndex),
-    },
+    admin_info: adminInfo(call, plan, end, cost),
     attempts: call.attempts,
     end_reason: end.reason,
     client_dialect: call.endpoint.dialect,

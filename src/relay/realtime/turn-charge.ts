@@ -1,5 +1,7 @@
 // Charges one turn of a realtime session and writes its log row.
 import { spokenChargeSentence } from "../../core/logs/sentences.ts";
+import { bornCost } from "../../core/costs/book.ts";
+import type { UpstreamCost } from "../../core/deps.ts";
 import { costOf } from "../../core/prices/prices.ts";
 import { keyFields } from "../../core/channels/rows.ts";
 import type { CallFacts } from "../../core/prices/prices.ts";
@@ -16,7 +18,15 @@ import type { TurnHold } from "./turn-hold.ts";
 interface EndedTurn {
   parts: Pick<
     SessionParts,
-    "counter" | "caller" | "channel" | "keyIndex" | "model" | "upstreamModel" | "requestId" | "attempts"
+    | "deps"
+    | "counter"
+    | "caller"
+    | "channel"
+    | "keyIndex"
+    | "model"
+    | "upstreamModel"
+    | "requestId"
+    | "attempts"
   >;
   turn: TurnHold;
   meter: TurnMeter;
@@ -47,6 +57,20 @@ export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
     ? costOf(price, usage, { ...facts, quotaCap: quotaCapOf(decision.rule) }).quota - charge.quota
     : 0;
   if (session) session.spent += charge.quota;
+  const { deps } = parts;
+  // What the upstream counted is billed, whatever of it was charged.
+  const nanos =
+    decision.rule === "release" || !deps.costs.has(channel.id)
+      ? undefined
+      : deps.costs.nanos({
+          channelId: channel.id,
+          upstreamModel: parts.upstreamModel,
+          model,
+          usage: reported ?? usage,
+          facts: {},
+          atMs: deps.clock.nowMs(),
+        });
+  const cost = nanos === undefined ? undefined : bornCost(nanos, charge.quota, price.groupRatio);
   const startedMs = meter.startedMs === 0 ? openedMs : meter.startedMs;
   await reservation.settle({
     quota: charge.quota,
@@ -59,8 +83,9 @@ export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
     isStream: true,
     useTimeMs: Math.round(performance.now() - startedMs),
     content: logSentence(turn, decision),
+    cost,
     ...(caller.tokenName === undefined ? {} : { tokenName: caller.tokenName }),
-    other: Object.assign(charge.other, turnFields(ended, decision), lost > 0 ? { over_cap: lost } : {}),
+    other: Object.assign(charge.other, turnFields(ended, decision, cost), lost > 0 ? { over_cap: lost } : {}),
   });
   return decision.rule === "release" ? undefined : usage;
 }
@@ -84,6 +109,7 @@ function logSentence({ price }: TurnHold, decision: ChargeDecision): string {
 function turnFields(
   { parts, turn, meter, end }: EndedTurn,
   decision: ChargeDecision,
+  cost: UpstreamCost | undefined,
 ): Record<string, unknown> {
   const { attempts, caller, requestId, model, upstreamModel } = parts;
   const { startedMs, firstOutputMs } = meter;
@@ -93,6 +119,8 @@ function turnFields(
     admin_info: {
       use_channel: attempts.map((note) => String(note.channel)),
       ...keyFields(parts.channel, parts.keyIndex),
+      upstream_model: upstreamModel,
+      ...(cost ? { cost_nanos: cost.nanos } : {}),
     },
     attempts,
     end_reason: end,

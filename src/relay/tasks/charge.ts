@@ -1,4 +1,5 @@
 // What a task costs: a fixed price, held back before its upstream is asked, and charged once the task is there.
+import { bornCost } from "../../core/costs/book.ts";
 import type { Deps, Reservation } from "../../core/deps.ts";
 import { taskCharge } from "../../core/logs/sentences.ts";
 import { costOf, TASK_PRICE } from "../../core/prices/prices.ts";
@@ -81,8 +82,8 @@ export async function holdPrice(
 
 /** One consume row in the documented words. */
 export async function settleTask(
-  held: Reservation,
-  price: TaskPrice,
+  deps: Pick<Deps, "costs">,
+  { held, price }: { held: Reservation; price: TaskPrice },
   task: {
     call: TaskCall;
     action: string;
@@ -91,31 +92,42 @@ export async function settleTask(
     keyId: number;
     /** In which it was taken. */
     group: string;
+    /** The upstream's id of the task. */
+    upstreamId: string;
     /** Behind the sentence. */
     suffix: string;
     /** When it counts: the hour stands in the task's row, and a refund goes back there. */
     atMs: number;
   },
 ): Promise<void> {
-  const { call, action, suffix } = task;
+  const { call, action, suffix, model, channelId, atMs } = task;
+  const nanos = deps.costs.has(channelId)
+    ? deps.costs.nanos({ channelId, upstreamModel: model, model, usage: emptyUsage(), facts: {}, atMs })
+    : undefined;
   await held.settle({
     quota: price.quota,
     promptTokens: 0,
     completionTokens: 0,
-    modelName: task.model,
-    channelId: task.channelId,
+    modelName: model,
+    channelId,
     keyId: task.keyId,
     group: task.group,
     isStream: false,
     useTimeMs: Math.round(performance.now() - call.startedMs),
     content: taskCharge(price, action) + suffix,
+    cost: nanos === undefined ? undefined : bornCost(nanos, price.quota, price.groupRatio),
     other: {
       model_price: price.price,
       group_ratio: price.groupRatio,
       ...(price.userGroupRatio === undefined ? {} : { user_group_ratio: price.userGroupRatio }),
       ...(call.caller.auto ? { auto: true } : {}),
+      admin_info: {
+        upstream_model: model,
+        ...(task.upstreamId === "" ? {} : { upstream_id: task.upstreamId }),
+        ...(nanos === undefined ? {} : { cost_nanos: nanos }),
+      },
       [COST_FIELD]: price.cost,
     },
-    atMs: task.atMs,
+    atMs,
   });
 }

@@ -99,16 +99,21 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
     if (quota > 0) {
       const { action, model } = submission;
       const suffix = wire.chargeSuffix(answer.upstreamId);
-      await settleTask(held, price, {
-        call,
-        action,
-        model,
-        channelId: channel.id,
-        keyId,
-        group,
-        suffix,
-        atMs,
-      });
+      await settleTask(
+        deps,
+        { held, price },
+        {
+          call,
+          action,
+          model,
+          channelId: channel.id,
+          keyId,
+          group,
+          upstreamId: answer.upstreamId,
+          suffix,
+          atMs,
+        },
+      );
     } else await held.release();
     return new Response(submission.reply?.(answer) ?? answer.text, {
       status: answer.status,

@@ -53,6 +53,11 @@ for (const database of ["sqlite", "postgres"] as const) {
         useTimeMs: 690,
         loggedCount: 2,
         loggedQuota: 52,
+        // Nobody said what the calls cost.
+        costNanos: 0,
+        costCount: 0,
+        costQuota: 0,
+        lostNanos: 0,
       },
     ]);
     // Sums of another batch are added to the same hour.

@@ -199,6 +199,7 @@ describe("an upstream that refuses", () => {
 test("Azure gets its own address and its own header, and no key in the sub-protocol", async () => {
   const model = `azure-realtime-${++models}`;
   await g.app.createChannel({
+    key: "azure-key",
     type: 3,
     baseUrl: g.upstream.url,
     models: model,
@@ -212,7 +213,7 @@ test("Azure gets its own address and its own header, and no key in the sub-proto
   });
   const peer = g.upstream.connections.items.at(-1);
   expect(peer?.url).toBe("/openai/realtime?deployment=gpt-4o-realtime-preview&api-version=2025-08-28");
-  expect(peer?.headers.get("api-key")).toBe("upstream-key");
+  expect(peer?.headers.get("api-key")).toBe("azure-key");
   expect(peer?.headers.has("authorization")).toBe(false);
   expect(peer?.protocols).toEqual(["realtime"]);
   // Priced by the mapped name, logged by the requested one.

@@ -70,6 +70,14 @@ const QUERY_VALUES: readonly string[] = [
   "x".repeat(4_000),
 ];
 
+/** Consoles of the family read `message` and `data` of these, and expect no `success` (money.md 1, envelope). */
+const OLD_PAYMENT_CALLS = new Set([
+  "POST /api/user/pay",
+  "POST /api/user/amount",
+  "POST /api/user/stripe/pay",
+  "POST /api/user/stripe/amount",
+]);
+
 interface Schema {
   properties?: Record<string, unknown>;
 }
@@ -168,7 +176,12 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       ...(body === undefined ? {} : { body }),
     });
     const text = await response.text();
-    const json = JSON.parse(text) as { success?: boolean; message?: string };
+    // Lists that leave as files are rows of text; their refusals are answers like all others.
+    const isFile = response.headers.get("content-type")?.startsWith("text/csv") === true;
+    const json = (isFile ? { success: true, message: "" } : JSON.parse(text)) as {
+      success?: boolean;
+      message?: string;
+    };
     if (actor === self && json.success) self = undefined;
     return { status: response.status, json };
   }
@@ -201,7 +214,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
           const path = route.path.replace(":id", "987654");
           const answer = await send(route, path, bodyWith(route.name, field, value));
           sent++;
-          const isOurs = typeof answer.json.success === "boolean" && typeof answer.json.message === "string";
+          const isOurs =
+            typeof answer.json.message === "string" &&
+            (typeof answer.json.success === "boolean" || OLD_PAYMENT_CALLS.has(route.name));
           if (answer.status >= 500 || !isOurs)
             bad.push(`${route.name} ${field}=${short(value)}: ${answer.status}`);
         }

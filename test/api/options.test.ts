@@ -161,6 +161,7 @@ describe.each(DATABASE_KINDS)("options on %s", (database) => {
       "GroupRatio",
       "GroupSpecialUsableGroup",
       "ImageRatio",
+      "KeyLimitsGroup",
       "ModelPrice",
       "ModelRatio",
       "ModelRequestRateLimitGroup",

@@ -85,13 +85,17 @@ function discountText(amount: number, offers: PayOffers): string {
 export function PayPanel({ offers }: { offers: PayOffers }) {
   const t = useT();
   const id = useId();
+  const isOpen = offers.open && offers.methods.length > 0;
+  // Where nothing can be bought a phone keeps its height for the history: the sentence alone says it.
   return (
     <section
-      className="rounded-box border border-base-300 bg-base-100 px-5 py-4"
+      className={`rounded-box border border-base-300 bg-base-100 px-5 py-4 ${isOpen ? "" : "max-sm:border-0 max-sm:bg-transparent max-sm:px-1 max-sm:py-0"}`}
       aria-labelledby={`${id}-title`}
     >
-      <h2 id={`${id}-title`}>{t("topup.pay")}</h2>
-      {offers.open && offers.methods.length > 0 ? <PayForm offers={offers} /> : <Closed />}
+      <h2 id={`${id}-title`} className={isOpen ? "" : "max-sm:sr-only"}>
+        {t("topup.pay")}
+      </h2>
+      {isOpen ? <PayForm offers={offers} /> : <Closed />}
     </section>
   );
 }
@@ -101,7 +105,7 @@ function Closed() {
   const t = useT();
   useSignals();
   return (
-    <p className="mt-2 text-muted">
+    <p className="mt-2 text-muted max-sm:mt-0">
       {t("topup.payClosed")}{" "}
       {(user.value?.role ?? 0) >= Role.root ? (
         <a className="link" href="/setting?tab=payment">

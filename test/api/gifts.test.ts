@@ -214,7 +214,12 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(await rowOf(user.id)).toMatchObject({ affCount: 2, affQuota: 1400 });
     await back(one, "whole", refunded(7300));
     await back(one, "again", refunded(7300));
-    expect(await rowOf(user.id)).toMatchObject({ affCount: 1, affQuota: 700, affHistoryQuota: 700, quota: 0 });
+    expect(await rowOf(user.id)).toMatchObject({
+      affCount: 1,
+      affQuota: 700,
+      affHistoryQuota: 700,
+      quota: 0,
+    });
     // What was transferred and spent meanwhile is owed.
     const { users, credits } = app.deps.db.t;
     await app.deps.db.orm.update(users).set({ affQuota: 100 }).where(eq(users.id, user.id));

@@ -71,7 +71,10 @@ const inReview = fc
 const anyhow = fc.array(fc.array(step, { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 8 });
 const history = fc.oneof(
   { weight: 2, arbitrary: anyhow },
-  { weight: 1, arbitrary: fc.tuple(inReview, anyhow).map(([first, rest]) => [...first, ...rest.slice(0, 4)]) },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(inReview, anyhow).map(([first, rest]) => [...first, ...rest.slice(0, 4)]),
+  },
 );
 
 describe.each(DATABASE_KINDS)("on %s", (database) => {

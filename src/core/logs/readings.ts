@@ -57,7 +57,8 @@ const READINGS: readonly Reading[] = [
   [/^邀请用户赠送 (.+)$/, (quota) => `Earned by inviting a user: ${amount(quota ?? "")}`],
   [
     /^被邀请用户的首笔订单已全额退回，收回邀请奖励 (.+)$/,
-    (quota) => `The invited user's first order was refunded in full; reward taken back: ${amount(quota ?? "")}`,
+    (quota) =>
+      `The invited user's first order was refunded in full; reward taken back: ${amount(quota ?? "")}`,
   ],
   [/^通过兑换码充值 (.+)，兑换码ID (\d+)$/, (quota, id) => `Redeemed code ${id} for ${amount(quota ?? "")}`],
   [

@@ -78,7 +78,10 @@ export function* rewardBackSteps(
   const [inviter] = yield* q(
     tx
       .update(users)
-      .set({ affCount: sql`${users.affCount} - 1`, affHistoryQuota: sql`${users.affHistoryQuota} - ${reward}` })
+      .set({
+        affCount: sql`${users.affCount} - 1`,
+        affHistoryQuota: sql`${users.affHistoryQuota} - ${reward}`,
+      })
       .where(and(eq(users.id, rewardUserId), isNull(users.deletedAt)))
       .returning({ waiting: users.affQuota, username: users.username }),
   );

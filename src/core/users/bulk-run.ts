@@ -97,8 +97,7 @@ function* accountSteps(
   else if (act.action === "flag") {
     if (run.by.role < Role.root && row.flagged && !act.flagged) throw refuse("user_flag_root");
     yield* set({ flagged: act.flagged });
-  }
-  else if (act.action !== "import") {
+  } else if (act.action !== "import") {
     if (act.action === "disable" && row.role >= Role.root) throw refuse("user_root_undisableable");
     const status = act.action === "disable" ? UserStatus.disabled : UserStatus.enabled;
     if (row.status === status) return true;

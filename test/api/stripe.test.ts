@@ -425,6 +425,13 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       "/api/log/?page_size=100",
       "/api/log/export?type=0",
       `/api/user/statement?month=2026-11&format=csv&user_id=${buyer.id}`,
+      // The pages carry what they show as data.
+      "/setting?tab=payment",
+      "/order",
+      `/order?order=${session.client_reference_id}`,
+      "/topup",
+      `/topup/receipt/${session.client_reference_id}`,
+      "/topup/statement?month=2026-11",
     ];
     for (const path of paths) {
       const { status, text } = await app.call("GET", path, undefined, root);

@@ -361,7 +361,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const headers = { ...CAPPED, authorization: `Bearer ${key}`, "content-type": "application/json" };
     const answered = await fetch(`${g.app.url}/v1/chat/completions`, { method: "POST", headers, body });
     await answered.arrayBuffer();
-    expect([answered.status, g.upstream.requests.at(-1)?.body]).toEqual([200, body]);
+    expect([answered.status, g.upstream.requests.at(-1)?.body.toString()]).toEqual([200, body]);
   });
 
   test("where nothing is charged no limit is sent, whatever the cap", async () => {

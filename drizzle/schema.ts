@@ -421,6 +421,7 @@ export function buildSchema(d: Dialect) {
       d.uniqueIndex("tokens_key").on(t.keyHash),
       d.uniqueIndex("tokens_previous_key").on(t.previousKeyHash),
       d.index("tokens_user").on(t.userId),
+      d.index("tokens_name").on(t.name),
     ],
   );
 
@@ -572,12 +573,45 @@ export function buildSchema(d: Dialect) {
       d.index("logs_user_time").on(t.userId, t.createdAt),
       // Ids begin with the time, so that new ones are appended: refunds and searches find a call without a scan.
       d.index("logs_request").on(t.requestId),
+      // Everything but calls: few rows, so that further indexes of theirs cost calls nothing.
       d
         .index("logs_rare_types")
         .on(t.type, t.createdAt)
         .where(sql`${t.type} <> 2`),
+      d
+        .index("logs_rare_user")
+        // As the query has it: SQLite would take the index of all the user's rows.
+        .on(sql`(${t.userId} + 0)`, t.type, t.createdAt)
+        .where(sql`(${t.type} + 0) <> 2`),
+      d
+        .index("logs_rare_model")
+        .on(t.modelName, t.type, t.createdAt)
+        .where(sql`(${t.type} + 0) <> 2`),
+      d
+        .index("logs_rare_channel")
+        .on(t.channelId, t.type, t.createdAt)
+        .where(sql`(${t.type} + 0) <> 2`),
     ],
   );
+
+  /** What sums of calls add up, in each of the tables below: a column that comes here is written to all of them. */
+  const callSums = () => ({
+    count: d.big().notNull().default(0),
+    quota: d.big().notNull().default(0),
+    promptTokens: d.big().notNull().default(0),
+    completionTokens: d.big().notNull().default(0),
+    useTimeMs: d.big().notNull().default(0),
+    /** How much of count and quota also stands as log rows (log writing can be switched off). */
+    loggedCount: d.big().notNull().default(0),
+    loggedQuota: d.big().notNull().default(0),
+    /** What upstreams are owed, in billionths of a dollar: of the calls whose cost is known, and of failed attempts. */
+    costNanos: d.big().notNull().default(0),
+    /** How much of count and quota is of calls whose cost is known; of the rest it is unknown, never 0. */
+    costCount: d.big().notNull().default(0),
+    costQuota: d.big().notNull().default(0),
+    /** How much of costNanos earned nothing: failed attempts, and calls that cost their caller 0 in a group that pays. */
+    lostNanos: d.big().notNull().default(0),
+  });
 
   /** Hourly sums, written in the settle transaction and never cleared: every statistic and the audit read these. */
   const rollups = d.table(
@@ -590,27 +624,47 @@ export function buildSchema(d: Dialect) {
       channelId: d.big().notNull(),
       tokenId: d.big().notNull(),
       group: d.text().notNull(),
-      count: d.big().notNull().default(0),
-      quota: d.big().notNull().default(0),
-      promptTokens: d.big().notNull().default(0),
-      completionTokens: d.big().notNull().default(0),
-      useTimeMs: d.big().notNull().default(0),
-      /** How much of count and quota also stands as log rows (log writing can be switched off). */
-      loggedCount: d.big().notNull().default(0),
-      loggedQuota: d.big().notNull().default(0),
-      /** What upstreams are owed, in billionths of a dollar: of the calls whose cost is known, and of failed attempts. */
-      costNanos: d.big().notNull().default(0),
-      /** How much of count and quota is of calls whose cost is known; of the rest it is unknown, never 0. */
-      costCount: d.big().notNull().default(0),
-      costQuota: d.big().notNull().default(0),
-      /** How much of costNanos earned nothing: failed attempts, and calls that cost their caller 0 in a group that pays. */
-      lostNanos: d.big().notNull().default(0),
+      ...callSums(),
     },
     (t) => [
       d.primaryKey({ columns: [t.hour, t.userId, t.modelName, t.channelId, t.tokenId, t.group] }),
       d.index("rollups_user").on(t.userId, t.hour),
     ],
   );
+
+  /**
+   * The same sums, coarser, from the hour `rollup_days.from_hour` on, written with them (core/logs/coarse.ts): what is
+   * shown of months would have to read millions of hourly ones.
+   */
+  const rollupsByModel = d.table(
+    "rollups_by_model",
+    { hour: d.big().notNull(), modelName: d.text().notNull(), ...callSums() },
+    (t) => [d.primaryKey({ columns: [t.hour, t.modelName] })],
+  );
+  /** `day`: midnight of the day in the zone of `rollup_days`, in seconds of the local clock. */
+  const rollupsByUser = d.table(
+    "rollups_by_user",
+    { day: d.big().notNull(), userId: d.big().notNull(), ...callSums() },
+    (t) => [d.primaryKey({ columns: [t.day, t.userId] })],
+  );
+  const rollupsByChannel = d.table(
+    "rollups_by_channel",
+    {
+      day: d.big().notNull(),
+      modelName: d.text().notNull(),
+      channelId: d.big().notNull(),
+      group: d.text().notNull(),
+      ...callSums(),
+    },
+    (t) => [d.primaryKey({ columns: [t.day, t.modelName, t.channelId, t.group] })],
+  );
+  /** One row: whose days the coarse sums have, and from which hour on they are there. */
+  const rollupDays = d.table("rollup_days", {
+    id: d.big().primaryKey(),
+    zone: d.text().notNull(),
+    /** Unix seconds; 0 = all that there is. Settlements of earlier hours are left to core/logs/coarse-build.ts. */
+    fromHour: d.big().notNull(),
+  });
 
   /** What an upstream charges: the row with the latest `validFrom` that has come is in force; never visible to users. */
   const channelCosts = d.table(
@@ -1113,6 +1167,10 @@ export function buildSchema(d: Dialect) {
     redemptions,
     logs,
     rollups,
+    rollupsByModel,
+    rollupsByUser,
+    rollupsByChannel,
+    rollupDays,
     channelCosts,
     costImports,
     costBills,

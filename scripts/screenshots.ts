@@ -51,6 +51,29 @@ const OVER: readonly Shot[] = [
     },
   },
   {
+    name: "token-budget",
+    path: "/token?new=1",
+    role: "user",
+    act: async (tab) => {
+      await tab.locator("dialog summary").first().click();
+      await tab.locator("[name=budget]").fill("5");
+      await tab.locator("[name=atOnce]").scrollIntoViewIfNeeded();
+    },
+  },
+  {
+    name: "user-limits",
+    path: "/user",
+    role: "root",
+    act: async (tab) => {
+      await openFirst(tab);
+      const part = tab.locator("dialog details", { has: tab.locator("[name=budget]") });
+      await part.locator("summary").click();
+      await part.locator(".facts").scrollIntoViewIfNeeded();
+    },
+  },
+  { name: "setting-limits", path: "/setting?tab=ratelimit#KeyLimitsDefault", role: "root" },
+  { name: "personal-limits", path: "/personal#limits", role: "user" },
+  {
     name: "playground-quote",
     path: "/playground",
     role: "user",

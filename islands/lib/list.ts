@@ -9,6 +9,8 @@ export interface ListState<Row> {
   rows: readonly Row[];
   /** -1: the call does not tell. */
   total: number;
+  /** `total` is where the count ended. */
+  isMore?: boolean | undefined;
   phase: ListPhase;
   /** Public text of the last failure. */
   failure: string | undefined;
@@ -21,6 +23,7 @@ export interface ListState<Row> {
 export interface ListPage<Row> {
   rows: readonly Row[];
   total: number;
+  isMore?: boolean | undefined;
 }
 
 export interface ListOptions<Row> {
@@ -79,5 +82,14 @@ export function useList<Row>({ initial, queryKey, load }: ListOptions<Row>): Liv
     return () => setPage((current) => ({ ...current, rows: before }));
   }, []);
 
-  return { rows: page.rows, total: page.total, phase, failure, refresh, patch, replace: setPage };
+  return {
+    rows: page.rows,
+    total: page.total,
+    isMore: page.isMore,
+    phase,
+    failure,
+    refresh,
+    patch,
+    replace: setPage,
+  };
 }

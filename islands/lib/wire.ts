@@ -45,6 +45,8 @@ export type UsageSeries = UsageSummary["series"][number];
 /** Groups that a visitor may choose, by name. */
 export type GroupMap = ResponseData<typeof api.user.self.groups.get>;
 export type Self = ResponseData<typeof api.user.self.get>;
+/** What limits a user, with what is spent of the budget. */
+export type OwnLimits = NonNullable<ResponseData<typeof api.user.self.limits.get>>;
 
 /** The first page of a list as a page's loader gives it. */
 export interface ListPageData<Row> extends ListPage<Row> {

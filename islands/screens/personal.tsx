@@ -14,6 +14,7 @@ import { toast, toastFailure } from "../lib/toasts.ts";
 import { TextField } from "../ui/form.tsx";
 import { InvitationCard } from "../ui/invitation-card.tsx";
 import type { Invitation } from "../ui/invitation-card.tsx";
+import { LimitsInForce } from "../ui/limits-in-force.tsx";
 import { PageHeader } from "../ui/page-header.tsx";
 import { BindingsCard } from "./personal/bindings.tsx";
 import { Card, SaveRow, Sections } from "./personal/card.tsx";
@@ -24,7 +25,7 @@ import { ModelsCard } from "./personal/models.tsx";
 import { NoticesCard, PricesCard, settingOf } from "./personal/notices.tsx";
 import { PasswordCard, ShortcutsSwitch, TokenCard } from "./personal/security.tsx";
 import type { AccountSecurity } from "../lib/account-security.ts";
-import type { Self } from "../lib/wire.ts";
+import type { OwnLimits, Self } from "../lib/wire.ts";
 
 export interface PersonalData {
   self: Self;
@@ -40,6 +41,8 @@ export interface PersonalData {
   hasAccessToken: boolean;
   security: AccountSecurity;
   devices: readonly Device[];
+  /** null: nothing limits the account. */
+  limits: OwnLimits | null;
 }
 
 const ADMIN = 10;
@@ -58,6 +61,7 @@ export default function Personal() {
   };
   const sections = [
     ["identity", "personal.identity"],
+    ...(data.limits ? [["limits", "personal.limits"] as const] : []),
     ["password", "personal.password"],
     ["token", "personal.token"],
     ["security", "personal.factors"],
@@ -78,6 +82,11 @@ export default function Personal() {
         <Sections sections={sections.map(([id, key]) => ({ id, title: t(key) }))} />
         <div className="flex min-w-0 max-w-3xl flex-col gap-4 xl:order-first">
           <IdentityCard self={self} />
+          {data.limits ? (
+            <Card id="limits" title={t("personal.limits")} note={t("personal.limitsNote")}>
+              <LimitsInForce limits={data.limits} />
+            </Card>
+          ) : null}
           <PasswordCard hasPassword={data.hasPassword} />
           <TokenCard hasToken={data.hasAccessToken} />
           <FactorsCard initial={data.security} />

@@ -27,8 +27,12 @@ export function quotaOf(text: string): number | undefined {
   return quotaOfTyped(digits.replaceAll(/[,，\s]/g, ""), display);
 }
 
+/** What the form has of a text: undefined when empty, NaN when it is no amount. */
+const valueOfText = (text: string): number | undefined =>
+  text.trim() === "" ? undefined : (quotaOf(text) ?? Number.NaN);
+
 /** The amount as this site has it typed, without its symbol. */
-function amountText(quota: number): string {
+export function amountText(quota: number): string {
   return String(Number(shownAmount(quota, displayOf(status.peek())).toFixed(DECIMALS)));
 }
 
@@ -69,7 +73,11 @@ export function MoneyField<V extends Values>({
   const [text, setText] = useState<string>();
   // What was typed stands as long as it means the value; a preset or a revert replaces it.
   const shown =
-    text !== undefined && Object.is(quotaOf(text), value) ? text : isAmount(value) ? amountText(value) : "";
+    text !== undefined && Object.is(valueOfText(text), value)
+      ? text
+      : isAmount(value)
+        ? amountText(value)
+        : "";
   const { isUnits, symbol } = siteDisplay();
   const set = (quota: number | undefined) => form.set(name, quota as V[typeof name]);
   return (
@@ -93,7 +101,7 @@ export function MoneyField<V extends Values>({
               value={shown}
               onChange={(event) => {
                 setText(event.target.value);
-                set(quotaOf(event.target.value));
+                set(valueOfText(event.target.value));
               }}
             />
           </div>

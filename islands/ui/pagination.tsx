@@ -11,6 +11,8 @@ export interface PaginationProps {
   pageSize: number;
   /** -1: unknown. */
   total: number;
+  /** There are more than `total`. */
+  isMore?: boolean | undefined;
   /** Rows on this page. */
   shown: number;
   onPage: (page: number) => void;
@@ -22,16 +24,16 @@ export function lastPage(total: number, pageSize: number): number | undefined {
   return total < 0 ? undefined : Math.max(1, Math.ceil(total / pageSize));
 }
 
-export function Pagination({ page, pageSize, total, shown, onPage, onPageSize }: PaginationProps) {
+export function Pagination({ page, pageSize, total, isMore, shown, onPage, onPageSize }: PaginationProps) {
   const t = useT();
   const last = lastPage(total, pageSize);
   const from = (page - 1) * pageSize + 1;
   const to = (page - 1) * pageSize + shown;
-  const hasNext = last === undefined ? shown === pageSize : page < last;
+  const hasNext = last === undefined || isMore ? shown === pageSize : page < last;
   const range = {
     from: formatNumber(from),
     to: formatNumber(to),
-    total: formatNumber(total),
+    total: formatNumber(total) + (isMore ? "+" : ""),
   };
   const buttons = [
     ["first", ChevronFirst, 1, page > 1],

@@ -167,6 +167,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         page={props.page}
         pageSize={props.pageSize}
         total={list.total}
+        isMore={list.isMore}
         shown={props.paged ?? rows.length}
         onPage={props.onPage}
         onPageSize={props.onPageSize}

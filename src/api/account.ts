@@ -2,6 +2,7 @@
 // Refuses to sign anybody out for a foreign site; too many wrong passwords are refused by core/users/sign-in.ts.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import { ownLimits } from "../core/users/own-limits.ts";
 import { beginSecondFactor } from "../core/users/second-factor.ts";
 import { createSignIn } from "../core/users/sign-in.ts";
 import { ownDataText } from "../core/users/own-data.ts";
@@ -78,6 +79,8 @@ export function account(deps: Deps, session: SessionSettings) {
         { open: "public" },
       )
       .get("/self", async ({ actor }) => ok(await getUser(deps, actor.id)), { access: "user" })
+      // † Budget and limits in force, with what is spent; null where there are none.
+      .get("/self/limits", async ({ actor }) => ok(await ownLimits(deps, actor)), { access: "user" })
       .put(
         "/self",
         async ({ actor, address, body, set, request, sessionJwt, session: current }) => {

@@ -52,6 +52,8 @@ export function logs(deps: Deps, session: SessionSettings) {
     ok({
       items: inLanguage(found.items, language),
       total: found.total,
+      ...(found.isMore ? { total_more: true } : {}),
+      ...(found.isCut ? { cut: true } : {}),
       page: at.page,
       page_size: at.pageSize,
     });

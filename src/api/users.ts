@@ -6,6 +6,7 @@ import { createUser, manageUser, removeUser, updateUser } from "../core/users/us
 import { requireFreshProof } from "../core/users/step-up.ts";
 import { ceilingOf, MAX_REASON } from "../core/users/balance-changes.ts";
 import { getUserAsAdmin, listUsers } from "../core/users/user-list.ts";
+import { limitsOfUser } from "../core/users/own-limits.ts";
 import { keysOfUser } from "../core/users/user-keys.ts";
 import { auditActorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
@@ -115,6 +116,12 @@ export function users(deps: Deps, session: SessionSettings) {
         {
           access: "admin",
         },
+      )
+      // † In force for the user: their own limits, their group's or everybody's.
+      .get(
+        "/:id/limits",
+        async ({ actor, params }) => ok(await limitsOfUser(deps, actor, rowIdOf(params.id, "user_missing"))),
+        { access: "admin" },
       )
       .delete(
         "/:id",

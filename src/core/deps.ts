@@ -198,9 +198,9 @@ export interface Reservation {
   /**
    * Lengthens the hold by up to `more` whole units (> 0) and answers how many were added: `more` where user and key can
    * pay it, what they can where it is less, 0 at nothing and once the call is closed. At once where memory decides; never
-   * rejects.
+   * rejects. `tokens`: so many more may be delivered with it, for limits of tokens a minute.
    */
-  grow(more: number): number | Promise<number>;
+  grow(more: number, tokens?: number): number | Promise<number>;
   /** Charges, logs and rolls up, all of it or nothing. Resolves when that is durable in the journal; the tables follow.
    * Rejects with `ledger_down`, and charges nothing, when it cannot be written. Never rejects for
    * lack of balance: what was delivered is charged, the balance may go below zero once. */

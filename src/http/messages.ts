@@ -59,7 +59,9 @@ export function messageText(code: string, language: Language, params: FailurePar
 
 /** The public text of a failure. */
 export function failureText(failure: Failure, language: Language): string {
-  return failure.text ?? messageText(failure.code, language, failure.params);
+  const { code, variant, params } = failure;
+  const key = variant === undefined ? code : `${code}.${variant}`;
+  return failure.text ?? messageText(Object.hasOwn(DICTIONARIES.zh, key) ? key : code, language, params);
 }
 
 /** The message inside a provider's error object; undefined where the text is none. */

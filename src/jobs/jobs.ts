@@ -3,6 +3,7 @@
 import { purgeRemoteObjects } from "../core/channels/remote-objects.ts";
 import type { ChannelWatch } from "../core/channels/watch.ts";
 import type { Deps } from "../core/deps.ts";
+import { buildCoarse } from "../core/ledger/coarse-build.ts";
 import { applyDueDrafts } from "../core/prices/drafts.ts";
 import { auditForInbox, auditHours } from "../core/inbox/audits.ts";
 import { expireOrders } from "../core/payments/orders.ts";
@@ -110,6 +111,7 @@ export function jobsOf(
       everySeconds: () => HOUR,
       run: () => purgeItems(deps.db, Math.floor(deps.clock.nowMs() / 1000)),
     },
+    { name: "coarse-sums", everySeconds: () => MINUTE, run: () => buildCoarse(deps) },
     { name: "task-poll", everySeconds: () => TASK_SECONDS, run: pollTasks },
   ];
 }

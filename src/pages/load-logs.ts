@@ -36,6 +36,7 @@ export async function loadLogs(context: LoaderContext): Promise<LogPageData> {
   return {
     rows: inLanguage(list.items, context.language),
     total: list.total,
+    isMore: list.isMore,
     stat,
     histogram,
     isAdmin,

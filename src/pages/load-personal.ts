@@ -6,6 +6,7 @@ import { modelsForUser } from "../core/channels/models.ts";
 import { listSessions } from "../core/users/session-list.ts";
 import { thresholdOf } from "../core/users/low-quota.ts";
 import { ownSecurity } from "../core/users/own-security.ts";
+import { ownLimits } from "../core/users/own-limits.ts";
 import { getUser, ownSecrets } from "../core/users/users.ts";
 import { hasSecret } from "../core/users/webhook-secret.ts";
 import { invitationOf } from "./load-wallet.ts";
@@ -22,12 +23,13 @@ export async function loadPersonal({
 }: LoaderContext): Promise<PersonalData | undefined> {
   if (!user) return undefined;
   const { sign_in_providers: providers = [] } = status as { sign_in_providers?: SignInProvider[] };
-  const [self, invitation, secrets, security, devices] = await Promise.all([
+  const [self, invitation, secrets, security, devices, limits] = await Promise.all([
     getUser(deps, user.id),
     invitationOf(deps, user),
     ownSecrets(deps, user),
     ownSecurity(deps, user.id, providers),
     listSessions(deps, user, sessionId),
+    ownLimits(deps, user),
   ]);
   const models = modelsForUser(deps, user);
   return {
@@ -41,5 +43,6 @@ export async function loadPersonal({
     ...secrets,
     security,
     devices,
+    limits,
   };
 }

@@ -22,7 +22,6 @@ export const RELAY_CODES = {
   body_unreadable: ["client"],
   broken_stream: ["broken-stream"],
   budget_exceeded: ["limit"],
-  budget_held: ["limit"],
   channel_address_closed: ["no-channel"],
   channel_disabled: ["forbidden"],
   channel_key_format: ["upstream-auth"],

@@ -49,6 +49,8 @@ export type FailureParams = Record<string, string | number>;
 export interface FailureDetails {
   /** HTTP status at the relay; the kind's own when absent. Console calls answer 200 for business refusals. */
   status?: number;
+  /** Which of the code's texts says it: `code.variant` in the dictionaries; the code's own where there is none. */
+  variant?: string;
   /** Values for the placeholders of the translated text. */
   params?: FailureParams;
   /** Text that replaces the dictionary's: only for messages of an upstream that are already scrubbed. */
@@ -83,6 +85,7 @@ export class Failure extends Error {
   /** The status that was asked for, when one was: console calls otherwise answer 200 for business refusals. */
   readonly explicitStatus: number | undefined;
   readonly params: FailureParams;
+  readonly variant: string | undefined;
   readonly text: string | undefined;
   readonly internal: string | undefined;
   readonly retryable: boolean;
@@ -101,6 +104,7 @@ export class Failure extends Error {
     this.status = details.status ?? KIND_STATUS[kind];
     this.explicitStatus = details.status;
     this.params = details.params ?? {};
+    this.variant = details.variant;
     this.text = details.text;
     this.internal = details.internal;
     this.retryable = details.retryable ?? false;

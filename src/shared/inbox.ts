@@ -63,6 +63,12 @@ const ROWS = {
     letters: "balance",
     href: (subject) => `/user?edit=${encodeURIComponent(subject.split(":")[1] ?? "")}`,
   },
+  /** Most of a user's budget is spent, and nothing of theirs takes a notice. */
+  budget: {
+    tone: "attention",
+    letters: "balance",
+    href: (id) => `/user?edit=${encodeURIComponent(id)}`,
+  },
   mail: { tone: "attention", letters: "mail", href: () => "/setting?tab=system#SMTPServer", isForRoot: true },
   /** Letters that were given up. */
   letter: {

@@ -83,6 +83,7 @@ function open(part: Partial<PersonalData> = {}, options: IslandOptions = {}): Is
       bindings: [],
     },
     devices: [],
+    limits: null,
     ...rest,
   };
   const island = renderScreen(Personal, { url: "/personal", data, ...options });
@@ -469,5 +470,27 @@ describe("devices", () => {
       "DELETE /api/user/sessions/b",
       "POST /api/user/sessions/revoke-others",
     ]);
+  });
+});
+
+describe("budget and limits", () => {
+  test("are shown with what is spent and when they open anew; without any there is no such section", () => {
+    const limits = {
+      budget_quota: 1_000_000,
+      budget_period: "week",
+      rpm_limit: 30,
+      tpm_limit: 0,
+      max_concurrency: 2,
+      budget_used: 1_000_000,
+      budget_resets_at: 1_795_000_000,
+    } as const;
+    open({ limits });
+    const part = section("Budget and limits");
+    expect(part.getByRole("meter").getAttribute("aria-valuetext")).toBe("$2.00 / $2.00");
+    expect(part.getByText("Opens anew").nextElementSibling?.textContent).toStartWith("2026-11-18");
+    expect(part.getByText("Requests a minute").nextElementSibling?.textContent).toBe("30");
+    expect(part.queryByText("Tokens a minute")).toBeNull();
+    open();
+    expect(screen.queryAllByRole("region", { name: "Budget and limits" })).toHaveLength(1);
   });
 });

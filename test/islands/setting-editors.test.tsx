@@ -556,3 +556,45 @@ describe("the version", () => {
     expect(newest().textContent).toBe("0.1.0, which is up to date");
   });
 });
+
+describe("budgets and limits of users", () => {
+  test("everybody's are one row of fields in the site's money", async () => {
+    const { user } = edit("KeyLimitsDefault", '{"rpm_limit": 60}');
+    await settle();
+    const budget = screen.getByLabelText(/^Budget: /);
+    await user.type(budget, "5");
+    await user.selectOptions(screen.getByLabelText(/^Period: /), "a day");
+    await user.clear(screen.getByLabelText(/^Requests a minute: /));
+    expect(saved("KeyLimitsDefault")).toEqual({ budget_quota: 2_500_000, budget_period: "day" });
+    expect(isTaken("KeyLimitsDefault")).toBe(true);
+    await user.clear(budget);
+    expect(texts["KeyLimitsDefault"]).toBe("{}");
+  });
+
+  test("groups have a row each; what is no number stays as it was typed, and is marked", async () => {
+    const { user } = edit("KeyLimitsGroup", '{"vip": {"tpm_limit": 90000, "max_concurrency": 0}}');
+    await settle();
+    expect((screen.getByLabelText("Calls at once: vip") as HTMLInputElement).value).toBe("0");
+    await user.click(screen.getByRole("button", { name: "Add a group’s limits" }));
+    await user.type(screen.getByLabelText("Group of row 2"), "free");
+    await user.type(screen.getByLabelText("Budget: free"), "0.5");
+    expect(saved("KeyLimitsGroup")).toEqual({
+      vip: { tpm_limit: 90_000, max_concurrency: 0 },
+      free: { budget_quota: 250_000, budget_period: "month" },
+    });
+    expect(isTaken("KeyLimitsGroup")).toBe(true);
+    const tokens = screen.getByLabelText("Tokens a minute: vip");
+    await user.type(tokens, "x");
+    expect(tokens.getAttribute("aria-invalid")).toBe("true");
+    expect(saved("KeyLimitsGroup")).toMatchObject({ vip: { tpm_limit: "90000x" } });
+    expect(() => optionDefinitions.KeyLimitsGroup.kind.parse(texts["KeyLimitsGroup"] ?? "")).toThrow();
+    await user.click(screen.getByRole("button", { name: "Remove vip" }));
+    expect(Object.keys(saved("KeyLimitsGroup") as object)).toEqual(["free"]);
+  });
+
+  test("what the fields cannot show stays text", async () => {
+    edit("KeyLimitsDefault", '{"burst": 1}');
+    await settle();
+    expect(screen.getByRole("tab", { name: "Table" }).hasAttribute("disabled")).toBe(true);
+  });
+});

@@ -127,6 +127,76 @@ describe("a new secret", () => {
   });
 });
 
+describe("budget and limits", () => {
+  const rows = [
+    token(1, {
+      name: "agent",
+      budget_quota: 2_500_000,
+      budget_period: "day",
+      budget_used: 2_000_000,
+      budget_resets_at: NOW + 3600,
+      rpm_limit: 60,
+    }),
+    token(2, { name: "free" }),
+  ];
+
+  const editor = async (island: Island) => {
+    await menu(island, "agent", "Edit");
+    return screen.findByRole("dialog", { name: "Edit key: agent" });
+  };
+
+  test("a bar in the list says what is spent of which period, and the drawer when it opens anew", async () => {
+    const island = open({ rows });
+    const meter = within(rowOf("agent")).getByRole("meter", { name: "Budget of agent" });
+    expect([meter.getAttribute("aria-valuenow"), meter.getAttribute("aria-valuetext")]).toEqual([
+      "80",
+      "$4.00 / $5.00",
+    ]);
+    expect(meter.closest("[title]")?.getAttribute("title")).toStartWith(
+      "The budget opens anew on 2026-11-20",
+    );
+    expect(meter.closest("[data-tone]")?.getAttribute("data-tone")).toBe("attention");
+    expect(rowOf("agent").textContent).toContain("$4.00 / $5.00 a day");
+    expect(within(rowOf("free")).queryByRole("meter")).toBeNull();
+    const dialog = await editor(island);
+    expect(dialog.textContent).toContain("$4.00 of $5.00 is spent; it opens anew on 2026-11-20");
+  });
+
+  test("five dollars a day are typed as that, and an edit sends what was changed alone", async () => {
+    const island = open({ rows });
+    await editor(island);
+    const budget = screen.getByRole("textbox", { name: "Budget" });
+    await island.user.clear(budget);
+    await island.user.type(budget, "7");
+    await island.user.clear(screen.getByLabelText("Requests a minute"));
+    await island.user.type(screen.getByLabelText("Tokens a minute"), "90000");
+    await island.user.click(screen.getByRole("button", { name: "Save" }));
+    await settle();
+    expect(writes(island)[0]?.body).toEqual({
+      id: 1,
+      budget_quota: 3_500_000,
+      rpm_limit: 0,
+      tpm_limit: 90_000,
+    });
+  });
+
+  test.each([
+    ["Budget", "-1", "Enter an amount of at least 0"],
+    ["Requests a minute", "1.5", "Enter a whole number of at least 0"],
+    ["Calls at once", "1000001", "Enter a whole number of at least 0"],
+  ])("%s of %s is refused at its field", async (label, text, sentence) => {
+    const island = open({ rows });
+    await editor(island);
+    const field = screen.getByRole(label === "Budget" ? "textbox" : "spinbutton", { name: label });
+    await island.user.clear(field);
+    await island.user.type(field, text);
+    await island.user.click(screen.getByRole("button", { name: "Save" }));
+    await settle();
+    expect(screen.getByText(sentence)).toBeTruthy();
+    expect(writes(island)).toEqual([]);
+  });
+});
+
 describe("the list", () => {
   test("whole keys are never printed; they are copied with their prefix", async () => {
     const island = open();
@@ -207,6 +277,11 @@ describe("making keys", () => {
       unlimited_quota: false,
       expired_time: -1,
       max_quota: 0,
+      budget_quota: 0,
+      budget_period: "day",
+      rpm_limit: 0,
+      tpm_limit: 0,
+      max_concurrency: 0,
       model_limits_enabled: false,
       model_limits: "",
       allow_ips: "",

@@ -91,6 +91,18 @@ function open(options: IslandOptions = {}): Island {
       },
     ],
   });
+  island.answer("GET /api/user/3/limits", {
+    success: true,
+    data: {
+      budget_quota: 2_500_000,
+      budget_period: "day",
+      rpm_limit: 60,
+      tpm_limit: 0,
+      max_concurrency: 0,
+      budget_used: 2_250_000,
+      budget_resets_at: 1_795_000_000,
+    },
+  });
   island.answer("GET /api/user/ceiling", { success: true, data: { ceiling: 5_000_000, left: 2_000_000 } });
   island.answer("PUT /api/user", { success: true });
   island.answer("POST /api/user", { success: true, data: { id: 20 } });
@@ -113,6 +125,43 @@ async function choose(island: Island, item: string) {
   await island.user.click(screen.getByRole("menuitem", { name: item }));
   await settle();
 }
+
+describe("own limits", () => {
+  test("what is in force stands beside the fields, and only what is typed is sent", async () => {
+    const island = open();
+    await menuOf(island, "bob");
+    await choose(island, "Edit");
+    await screen.findByRole("dialog", { name: "Edit user: bob" });
+    const part = screen.getByText("Own budget and limits").closest("details") as HTMLElement;
+    await island.user.click(screen.getByText("Own budget and limits"));
+    const meter = within(part).getByRole("meter", { name: "Budget of the day" });
+    expect([meter.getAttribute("aria-valuenow"), meter.getAttribute("aria-valuetext")]).toEqual([
+      "90",
+      "$4.50 / $5.00",
+    ]);
+    await island.user.type(within(part).getByRole("textbox", { name: "Budget" }), "2.5");
+    await island.user.selectOptions(within(part).getByLabelText("Period"), "a week");
+    await island.user.type(within(part).getByLabelText("Calls at once"), "0");
+    await island.user.click(screen.getByRole("button", { name: "Save" }));
+    await settle();
+    expect(writes(island).map(({ body }) => body)).toEqual([
+      { id: 3, limits: { budget_quota: 1_250_000, budget_period: "week", max_concurrency: 0 } },
+    ]);
+  });
+
+  test("what is no amount is refused at its field, and nothing is sent", async () => {
+    const island = open();
+    await menuOf(island, "bob");
+    await choose(island, "Edit");
+    await screen.findByRole("dialog", { name: "Edit user: bob" });
+    await island.user.click(screen.getByText("Own budget and limits"));
+    await island.user.type(screen.getByRole("textbox", { name: "Budget" }), "much");
+    await island.user.click(screen.getByRole("button", { name: "Save" }));
+    await settle();
+    expect(screen.getByText("Enter an amount of at least 0")).toBeTruthy();
+    expect(writes(island)).toEqual([]);
+  });
+});
 
 describe("the list", () => {
   test("states and ranks are words; what is none is unknown", () => {

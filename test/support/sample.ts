@@ -107,6 +107,17 @@ export async function startSample(
     JSON.stringify([{ [words.name("chat", 0)]: "https://chat.example/?key={key}&url={address}" }]),
   );
   await deps.options.set("SelfUseModeEnabled", "true");
+  await deps.options.set("KeyLimitsDefault", JSON.stringify({ max_concurrency: 20 }));
+  await deps.options.set(
+    "KeyLimitsGroup",
+    JSON.stringify(
+      Object.fromEntries(
+        groups
+          .slice(0, 2)
+          .map((group) => [group, { budget_quota: 25_000_000, budget_period: "week", rpm_limit: 600 }]),
+      ),
+    ),
+  );
 
   await insertAll(
     range(words.rows).map((index) => ({
@@ -281,6 +292,9 @@ function tokenRow(app: TestApp, words: SampleWords, owner: TestUser, index: numb
     quotaBase: index * 523_456,
     modelLimitsEnabled: index % 3 === 1,
     modelLimits: index % 3 === 1 ? [words.model(0), words.model(1), words.model(2)].join(",") : "",
+    budgetQuota: index % 3 === 2 ? 0 : 150_000 * (index % 3) + 500_000,
+    budgetPeriod: ["day", "week", "month"][index % 3] ?? "day",
+    rpmLimit: index % 4 === 0 ? 60 : 0,
     allowIps: index % 5 === 1 ? "10.0.0.0/8\n192.0.2.7" : "",
     group: index % 2 === 0 ? "" : words.group(1),
   };

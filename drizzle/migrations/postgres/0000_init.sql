@@ -434,6 +434,12 @@ CREATE TABLE "reservations" (
 	"expires_at" bigint NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "rollup_days" (
+	"id" bigint PRIMARY KEY NOT NULL,
+	"zone" text NOT NULL,
+	"from_hour" bigint NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "rollups" (
 	"hour" bigint NOT NULL,
 	"user_id" bigint NOT NULL,
@@ -453,6 +459,59 @@ CREATE TABLE "rollups" (
 	"cost_quota" bigint DEFAULT 0 NOT NULL,
 	"lost_nanos" bigint DEFAULT 0 NOT NULL,
 	CONSTRAINT "rollups_hour_user_id_model_name_channel_id_token_id_group_pk" PRIMARY KEY("hour","user_id","model_name","channel_id","token_id","group")
+);
+--> statement-breakpoint
+CREATE TABLE "rollups_by_channel" (
+	"day" bigint NOT NULL,
+	"model_name" text NOT NULL,
+	"channel_id" bigint NOT NULL,
+	"group" text NOT NULL,
+	"count" bigint DEFAULT 0 NOT NULL,
+	"quota" bigint DEFAULT 0 NOT NULL,
+	"prompt_tokens" bigint DEFAULT 0 NOT NULL,
+	"completion_tokens" bigint DEFAULT 0 NOT NULL,
+	"use_time_ms" bigint DEFAULT 0 NOT NULL,
+	"logged_count" bigint DEFAULT 0 NOT NULL,
+	"logged_quota" bigint DEFAULT 0 NOT NULL,
+	"cost_nanos" bigint DEFAULT 0 NOT NULL,
+	"cost_count" bigint DEFAULT 0 NOT NULL,
+	"cost_quota" bigint DEFAULT 0 NOT NULL,
+	"lost_nanos" bigint DEFAULT 0 NOT NULL,
+	CONSTRAINT "rollups_by_channel_day_model_name_channel_id_group_pk" PRIMARY KEY("day","model_name","channel_id","group")
+);
+--> statement-breakpoint
+CREATE TABLE "rollups_by_model" (
+	"hour" bigint NOT NULL,
+	"model_name" text NOT NULL,
+	"count" bigint DEFAULT 0 NOT NULL,
+	"quota" bigint DEFAULT 0 NOT NULL,
+	"prompt_tokens" bigint DEFAULT 0 NOT NULL,
+	"completion_tokens" bigint DEFAULT 0 NOT NULL,
+	"use_time_ms" bigint DEFAULT 0 NOT NULL,
+	"logged_count" bigint DEFAULT 0 NOT NULL,
+	"logged_quota" bigint DEFAULT 0 NOT NULL,
+	"cost_nanos" bigint DEFAULT 0 NOT NULL,
+	"cost_count" bigint DEFAULT 0 NOT NULL,
+	"cost_quota" bigint DEFAULT 0 NOT NULL,
+	"lost_nanos" bigint DEFAULT 0 NOT NULL,
+	CONSTRAINT "rollups_by_model_hour_model_name_pk" PRIMARY KEY("hour","model_name")
+);
+--> statement-breakpoint
+CREATE TABLE "rollups_by_user" (
+	"day" bigint NOT NULL,
+	"user_id" bigint NOT NULL,
+	"count" bigint DEFAULT 0 NOT NULL,
+	"quota" bigint DEFAULT 0 NOT NULL,
+	"prompt_tokens" bigint DEFAULT 0 NOT NULL,
+	"completion_tokens" bigint DEFAULT 0 NOT NULL,
+	"use_time_ms" bigint DEFAULT 0 NOT NULL,
+	"logged_count" bigint DEFAULT 0 NOT NULL,
+	"logged_quota" bigint DEFAULT 0 NOT NULL,
+	"cost_nanos" bigint DEFAULT 0 NOT NULL,
+	"cost_count" bigint DEFAULT 0 NOT NULL,
+	"cost_quota" bigint DEFAULT 0 NOT NULL,
+	"lost_nanos" bigint DEFAULT 0 NOT NULL,
+	CONSTRAINT "rollups_by_user_day_user_id_pk" PRIMARY KEY("day","user_id")
 );
 --> statement-breakpoint
 CREATE TABLE "sessions" (
@@ -653,6 +712,9 @@ CREATE INDEX "logs_time" ON "logs" USING btree ("created_at");--> statement-brea
 CREATE INDEX "logs_user_time" ON "logs" USING btree ("user_id","created_at");--> statement-breakpoint
 CREATE INDEX "logs_request" ON "logs" USING btree ("request_id");--> statement-breakpoint
 CREATE INDEX "logs_rare_types" ON "logs" USING btree ("type","created_at") WHERE "logs"."type" <> 2;--> statement-breakpoint
+CREATE INDEX "logs_rare_user" ON "logs" USING btree (("user_id" + 0),"type","created_at") WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
+CREATE INDEX "logs_rare_model" ON "logs" USING btree ("model_name","type","created_at") WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
+CREATE INDEX "logs_rare_channel" ON "logs" USING btree ("channel_id","type","created_at") WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
 CREATE UNIQUE INDEX "orders_trade_no" ON "orders" USING btree ("trade_no");--> statement-breakpoint
 CREATE UNIQUE INDEX "orders_provider_ref" ON "orders" USING btree ("rail","provider_ref") WHERE "orders"."provider_ref" is not null;--> statement-breakpoint
 CREATE INDEX "orders_user" ON "orders" USING btree ("user_id","created_at");--> statement-breakpoint
@@ -680,6 +742,7 @@ CREATE INDEX "tasks_open" ON "tasks" USING btree ("progress") WHERE "tasks"."pro
 CREATE UNIQUE INDEX "tokens_key" ON "tokens" USING btree ("key_hash");--> statement-breakpoint
 CREATE UNIQUE INDEX "tokens_previous_key" ON "tokens" USING btree ("previous_key_hash");--> statement-breakpoint
 CREATE INDEX "tokens_user" ON "tokens" USING btree ("user_id");--> statement-breakpoint
+CREATE INDEX "tokens_name" ON "tokens" USING btree ("name");--> statement-breakpoint
 CREATE INDEX "user_bulk_items_state" ON "user_bulk_items" USING btree ("bulk_id","state","user_id");--> statement-breakpoint
 CREATE INDEX "user_bulks_open" ON "user_bulks" USING btree ("lease_until") WHERE "user_bulks"."finished_at" = 0;--> statement-breakpoint
 CREATE UNIQUE INDEX "user_import_rows_line" ON "user_import_rows" USING btree ("bulk_id","line");--> statement-breakpoint

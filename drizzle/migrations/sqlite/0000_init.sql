@@ -292,6 +292,9 @@ CREATE INDEX `logs_time` ON `logs` (`created_at`);--> statement-breakpoint
 CREATE INDEX `logs_user_time` ON `logs` (`user_id`,`created_at`);--> statement-breakpoint
 CREATE INDEX `logs_request` ON `logs` (`request_id`);--> statement-breakpoint
 CREATE INDEX `logs_rare_types` ON `logs` (`type`,`created_at`) WHERE "logs"."type" <> 2;--> statement-breakpoint
+CREATE INDEX `logs_rare_user` ON `logs` (("user_id" + 0),`type`,`created_at`) WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
+CREATE INDEX `logs_rare_model` ON `logs` (`model_name`,`type`,`created_at`) WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
+CREATE INDEX `logs_rare_channel` ON `logs` (`channel_id`,`type`,`created_at`) WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
 CREATE TABLE `marks` (
 	`key` text PRIMARY KEY NOT NULL,
 	`value` integer DEFAULT 0 NOT NULL
@@ -479,6 +482,12 @@ CREATE TABLE `reservations` (
 );
 --> statement-breakpoint
 CREATE INDEX `reservations_expiry` ON `reservations` (`expires_at`);--> statement-breakpoint
+CREATE TABLE `rollup_days` (
+	`id` integer PRIMARY KEY NOT NULL,
+	`zone` text NOT NULL,
+	`from_hour` integer NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `rollups` (
 	`hour` integer NOT NULL,
 	`user_id` integer NOT NULL,
@@ -501,6 +510,59 @@ CREATE TABLE `rollups` (
 );
 --> statement-breakpoint
 CREATE INDEX `rollups_user` ON `rollups` (`user_id`,`hour`);--> statement-breakpoint
+CREATE TABLE `rollups_by_channel` (
+	`day` integer NOT NULL,
+	`model_name` text NOT NULL,
+	`channel_id` integer NOT NULL,
+	`group` text NOT NULL,
+	`count` integer DEFAULT 0 NOT NULL,
+	`quota` integer DEFAULT 0 NOT NULL,
+	`prompt_tokens` integer DEFAULT 0 NOT NULL,
+	`completion_tokens` integer DEFAULT 0 NOT NULL,
+	`use_time_ms` integer DEFAULT 0 NOT NULL,
+	`logged_count` integer DEFAULT 0 NOT NULL,
+	`logged_quota` integer DEFAULT 0 NOT NULL,
+	`cost_nanos` integer DEFAULT 0 NOT NULL,
+	`cost_count` integer DEFAULT 0 NOT NULL,
+	`cost_quota` integer DEFAULT 0 NOT NULL,
+	`lost_nanos` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`day`, `model_name`, `channel_id`, `group`)
+);
+--> statement-breakpoint
+CREATE TABLE `rollups_by_model` (
+	`hour` integer NOT NULL,
+	`model_name` text NOT NULL,
+	`count` integer DEFAULT 0 NOT NULL,
+	`quota` integer DEFAULT 0 NOT NULL,
+	`prompt_tokens` integer DEFAULT 0 NOT NULL,
+	`completion_tokens` integer DEFAULT 0 NOT NULL,
+	`use_time_ms` integer DEFAULT 0 NOT NULL,
+	`logged_count` integer DEFAULT 0 NOT NULL,
+	`logged_quota` integer DEFAULT 0 NOT NULL,
+	`cost_nanos` integer DEFAULT 0 NOT NULL,
+	`cost_count` integer DEFAULT 0 NOT NULL,
+	`cost_quota` integer DEFAULT 0 NOT NULL,
+	`lost_nanos` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`hour`, `model_name`)
+);
+--> statement-breakpoint
+CREATE TABLE `rollups_by_user` (
+	`day` integer NOT NULL,
+	`user_id` integer NOT NULL,
+	`count` integer DEFAULT 0 NOT NULL,
+	`quota` integer DEFAULT 0 NOT NULL,
+	`prompt_tokens` integer DEFAULT 0 NOT NULL,
+	`completion_tokens` integer DEFAULT 0 NOT NULL,
+	`use_time_ms` integer DEFAULT 0 NOT NULL,
+	`logged_count` integer DEFAULT 0 NOT NULL,
+	`logged_quota` integer DEFAULT 0 NOT NULL,
+	`cost_nanos` integer DEFAULT 0 NOT NULL,
+	`cost_count` integer DEFAULT 0 NOT NULL,
+	`cost_quota` integer DEFAULT 0 NOT NULL,
+	`lost_nanos` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`day`, `user_id`)
+);
+--> statement-breakpoint
 CREATE TABLE `sessions` (
 	`id` text PRIMARY KEY NOT NULL,
 	`user_id` integer NOT NULL,
@@ -594,6 +656,7 @@ CREATE TABLE `tokens` (
 CREATE UNIQUE INDEX `tokens_key` ON `tokens` (`key_hash`);--> statement-breakpoint
 CREATE UNIQUE INDEX `tokens_previous_key` ON `tokens` (`previous_key_hash`);--> statement-breakpoint
 CREATE INDEX `tokens_user` ON `tokens` (`user_id`);--> statement-breakpoint
+CREATE INDEX `tokens_name` ON `tokens` (`name`);--> statement-breakpoint
 CREATE TABLE `totps` (
 	`user_id` integer PRIMARY KEY NOT NULL,
 	`secret_sealed` text NOT NULL,

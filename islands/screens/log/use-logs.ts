@@ -57,10 +57,12 @@ async function fetchLogs(
 ): Promise<ListPage<LogRow>> {
   const query = { ...parameters, p: String(page), page_size: String(pageSize) };
   const fetch = signal ? { signal } : {};
-  const { items, total } = await (isAdmin
-    ? call(api.log.get({ query, fetch }))
-    : call(api.log.self.get({ query, fetch })));
-  return { rows: items, total };
+  const {
+    items,
+    total,
+    total_more: isMore,
+  } = await (isAdmin ? call(api.log.get({ query, fetch })) : call(api.log.self.get({ query, fetch })));
+  return { rows: items, total, isMore };
 }
 
 interface LogFigures {

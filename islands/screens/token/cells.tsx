@@ -1,12 +1,13 @@
 // Columns of the API key table.
 // Refuses to print keys: they are masked, and copied from here.
 import { AUTO_GROUP } from "../../../src/shared/auto-group.ts";
-import { formatQuota, maskSecret } from "../../lib/format.ts";
+import { formatDateTime, formatQuota, maskSecret } from "../../lib/format.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { Chip, ChipLine, Money, StatusDot, When } from "../../ui/badges.tsx";
 import type { StatusTone } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/table-columns.ts";
+import { BudgetBar } from "../../ui/budget-bar.tsx";
 import { stateOf } from "./row.ts";
 import type { TokenRow } from "../../lib/wire.ts";
 
@@ -56,6 +57,26 @@ export function tokenColumns(t: Translate, nowMs: number): Column<TokenRow>[] {
       align: "end",
       card: "fact",
       cell: (row) => <QuotaBar row={row} unlimited={t("common.unlimited")} />,
+    },
+    {
+      id: "budget",
+      title: t("token.budget"),
+      align: "end",
+      from: 760,
+      card: "line",
+      cell: (row) =>
+        row.budget_quota > 0 ? (
+          <span title={t("token.budgetOpens", { at: formatDateTime(row.budget_resets_at * 1000) })}>
+            <BudgetBar
+              budget={row.budget_quota}
+              used={row.budget_used}
+              label={t("token.budgetOf", { name: row.name })}
+              per={t(`form.limits.per.${row.budget_period}`)}
+            />
+          </span>
+        ) : (
+          <span className="text-muted">{t("token.noBudget")}</span>
+        ),
     },
     {
       id: "group",

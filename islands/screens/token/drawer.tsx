@@ -6,11 +6,13 @@ import { status } from "../../lib/boot.ts";
 import { secondsOf } from "../../lib/date-field.ts";
 import { useForm } from "../../lib/form.ts";
 import type { Errors } from "../../lib/form.ts";
+import { limitProblems } from "../../lib/limit-values.ts";
 import { useT } from "../../lib/i18n.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import type { TokenRow } from "../../lib/wire.ts";
 import { DrawerForm } from "../../ui/drawer.tsx";
 import { TextField } from "../../ui/form.tsx";
+import { BudgetPart } from "./budget-part.tsx";
 import { CountPart, ExpiryPart, GroupPart, QuotaPart } from "./drawer-parts.tsx";
 import { LimitsPart } from "./limits-part.tsx";
 import { charactersIn } from "../../../src/shared/name-limits.ts";
@@ -48,6 +50,7 @@ function validator(t: Translate, isNew: boolean, isBadDate: boolean) {
     ...(values.maxQuota !== undefined && !Number.isInteger(values.maxQuota)
       ? { maxQuota: t("token.badQuota") }
       : {}),
+    ...limitProblems(t, values),
     ...(isBadDate || secondsOf(values.expires) === undefined ? { expires: t("token.badExpiry") } : {}),
     ...(wrongIpLine(values.ips) === undefined
       ? {}
@@ -98,6 +101,7 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
       <QuotaPart form={form} />
       <ExpiryPart form={form} onBadDate={setBadDate} />
       <GroupPart form={form} data={data} />
+      <BudgetPart form={form} row={row} />
       <LimitsPart form={form} data={data} />
       {isNew ? <CountPart form={form} /> : null}
     </DrawerForm>

@@ -1,5 +1,7 @@
 // What the API key screen knows of a key, and the drawer's values made from it and back.
 import { localText, secondsOf } from "../../lib/date-field.ts";
+import { NO_LIMITS } from "../../lib/limit-values.ts";
+import type { LimitValues } from "../../lib/limit-values.ts";
 import { AUTO_GROUP } from "../../../src/shared/auto-group.ts";
 import { MAX_TOKEN_NAME } from "../../../src/shared/name-limits.ts";
 import type { PricesToCome } from "../../../src/shared/prices-to-come.ts";
@@ -18,7 +20,7 @@ export interface TokenPageData extends ListPageData<TokenRow> {
   pricesToCome?: PricesToCome[];
 }
 
-export interface TokenValues extends Record<string, unknown> {
+export interface TokenValues extends LimitValues {
   name: string;
   unlimited: boolean;
   quota: number | undefined;
@@ -52,6 +54,7 @@ export const NEW_TOKEN: TokenValues = {
   models: "",
   ips: "",
   maxQuota: undefined,
+  ...NO_LIMITS,
   count: 1,
 };
 
@@ -67,6 +70,11 @@ export function valuesOf(row: TokenRow): TokenValues {
     models: row.model_limits,
     ips: row.allow_ips ?? "",
     maxQuota: row.max_quota || undefined,
+    budget: row.budget_quota || undefined,
+    budgetPeriod: row.budget_period,
+    rpm: row.rpm_limit || undefined,
+    tpm: row.tpm_limit || undefined,
+    atOnce: row.max_concurrency || undefined,
     count: 1,
   };
 }
@@ -84,6 +92,11 @@ export function bodyOf(values: TokenValues) {
       .join(","),
     allow_ips: values.ips.trim(),
     max_quota: values.maxQuota ?? 0,
+    budget_quota: values.budget ?? 0,
+    budget_period: values.budgetPeriod,
+    rpm_limit: values.rpm ?? 0,
+    tpm_limit: values.tpm ?? 0,
+    max_concurrency: values.atOnce ?? 0,
     group: values.group,
     ...(values.group === AUTO_GROUP ? { auto_groups: values.autoGroups } : {}),
   };

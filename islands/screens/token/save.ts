@@ -1,5 +1,6 @@
 // Making and changing API keys on the server, from the drawer's values.
 import { ApiFailure, api, call } from "../../lib/api.ts";
+import { LIMIT_NAMES } from "../../lib/limit-values.ts";
 import { toastFailure } from "../../lib/toasts.ts";
 import type { TokenRow } from "../../lib/wire.ts";
 import { batchName, bodyOf } from "./row.ts";
@@ -19,6 +20,7 @@ const FIELD_OF = {
   models: "model_limits",
   ips: "allow_ips",
   maxQuota: "max_quota",
+  ...LIMIT_NAMES,
 } as const satisfies Record<string, keyof TokenBody>;
 
 /** A refused field of the body belongs to the form's field of another name. */

@@ -4,6 +4,7 @@ import { Role } from "../../../src/shared/enums.ts";
 import { api, call } from "../../lib/api.ts";
 import { user } from "../../lib/boot.ts";
 import { useForm } from "../../lib/form.ts";
+import { LIMIT_NAMES, limitFieldsOf, limitProblems } from "../../lib/limit-values.ts";
 import { useT } from "../../lib/i18n.ts";
 import { StatusDot } from "../../ui/badges.tsx";
 import { Drawer, DrawerForm } from "../../ui/drawer.tsx";
@@ -11,6 +12,7 @@ import { toast } from "../../lib/toasts.ts";
 import { MAX_DISPLAY_NAME, MAX_REMARK, MAX_USERNAME } from "../../../src/shared/name-limits.ts";
 import { Section, SelectField, SwitchField, TextAreaField, TextField } from "../../ui/form.tsx";
 import { UserFacts } from "./facts.tsx";
+import { UserLimitsPart } from "./limits-part.tsx";
 import { QuotaFields } from "./quota-fields.tsx";
 import { accountProblems, changeProblems, quotaBody, valuesOf } from "./row.ts";
 import type { UserValues } from "./row.ts";
@@ -49,7 +51,8 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
     ...(isNew ? { draftKey: "user" } : {}),
     validate(values) {
       const found = { ...accountProblems(values, isNew), ...(row ? changeProblems(row.quota, values) : {}) };
-      return Object.fromEntries(Object.entries(found).map(([name, key]) => [name, t(key)]));
+      const said = Object.fromEntries(Object.entries(found).map(([name, key]) => [name, t(key)]));
+      return { ...said, ...limitProblems(t, values) };
     },
   });
 
@@ -60,12 +63,15 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
       await call(api.user.post({ username, password, display_name: displayName.trim() || username }));
     } else {
       // Only what was changed: the balance moves on while the drawer is open.
-      const { mode, amount, reason, password, remark, flagged, ...rest } = changed;
-      void [mode, reason];
+      const { mode, amount, reason, password, remark, flagged, ...others } = changed;
+      const { budget, budgetPeriod, rpm, tpm, atOnce, ...rest } = others;
+      void [mode, reason, budget, budgetPeriod, rpm, tpm, atOnce];
+      const isLimitChanged = Object.keys(LIMIT_NAMES).some((name) => name in changed);
       const body = {
         ...rest,
         ...(password ? { password } : {}),
         ...(amount === undefined ? {} : quotaBody(values)),
+        ...(isLimitChanged ? { limits: limitFieldsOf(values) } : {}),
       };
       if (Object.keys(body).length > 0) await call(api.user.put({ id: row.id, ...body }));
       if (remark !== undefined || flagged !== undefined) {
@@ -146,6 +152,7 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
           <Section title={t("user.quota")}>
             <QuotaFields form={form} before={row.quota} />
           </Section>
+          <UserLimitsPart form={form} row={row} />
           <UserFacts row={row} />
         </>
       ) : null}

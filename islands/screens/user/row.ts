@@ -6,6 +6,8 @@ import {
   MAX_USERNAME,
   MIN_PASSWORD,
 } from "../../../src/shared/name-limits.ts";
+import { limitValuesOf } from "../../lib/limit-values.ts";
+import type { LimitValues } from "../../lib/limit-values.ts";
 import type { ListPageData, UserRow } from "../../lib/wire.ts";
 
 export interface UserPageData extends ListPageData<UserRow> {
@@ -110,7 +112,7 @@ export function quotaBody({ mode, amount, reason }: QuotaValues): {
   return { quota_change: mode === "add" ? amount : -amount, quota_reason: reason.trim() };
 }
 
-export interface UserValues extends QuotaValues {
+export interface UserValues extends QuotaValues, LimitValues {
   username: string;
   display_name: string;
   password: string;
@@ -129,6 +131,7 @@ export function valuesOf(row: UserRow | undefined): UserValues {
     remark: row?.remark ?? "",
     flagged: row?.flagged ?? false,
     ...NO_CHANGE,
+    ...limitValuesOf(row?.limits ?? null),
   };
 }
 

@@ -1,8 +1,8 @@
 // What the ledger queues, and the sums of one batch: users, tokens, channels and hours, each touched once.
 // Both databases and the journal work on these shapes.
-import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import type { LedgerAccounts, RemoteObject, UpstreamCost, UserAccount } from "../deps.ts";
+import type { RollupSum } from "../logs/coarse-sums.ts";
 import type { LogRow } from "../logs/rows.ts";
 
 /** An amount that already left the balance in the database, as a row of `reservations`. */
@@ -37,9 +37,6 @@ interface UserSum {
   count: number;
 }
 
-/** What keeps the sums of an hour apart. */
-export const ROLLUP_KEY = ["hour", "userId", "modelName", "channelId", "tokenId", "group"] as const;
-
 /** What a provider's object is found by, in the order of its primary key. */
 export const OBJECT_KEY = ["userId", "kind", "upstreamId"] as const;
 
@@ -52,8 +49,6 @@ interface KeySum {
   /** Unix seconds. */
   lastUsed: number;
 }
-
-export type RollupSum = Database["t"]["rollups"]["$inferSelect"];
 
 export interface BatchSums {
   users: Map<number, UserSum>;

@@ -7,6 +7,7 @@ import { TokenStatus } from "../../shared/enums.ts";
 import { IndexedSet } from "../../shared/indexed-set.ts";
 import { within } from "../kit/deadline.ts";
 import type { BalanceWatch, Credit, Deps, Ledger, LedgerAccounts, LogEntry, TokenAccount } from "../deps.ts";
+import { openCoarse } from "../logs/coarse-state.ts";
 import { entryRow } from "../logs/rows.ts";
 import { creditSteps, tokenQuotaSteps } from "./credits.ts";
 import { createGroupCommit } from "./group-commit.ts";
@@ -87,6 +88,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       available,
       refusal: (shortage, least) => refusalOf(options, shortage, least),
     });
+  await openCoarse(db, options.get("site.time_zone"));
   await store.start();
   const health = createLedgerHealth({ db, clock, logger, dataDir, lease, journal });
   await outage?.start();
@@ -111,6 +113,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   }
 
   limits?.readAfter(entered);
+  limits?.watch(open);
 
   async function flush(): Promise<void> {
     await queue.flush();

@@ -11,7 +11,7 @@ import { JournalDamaged } from "./journal/journal.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { JournalEntry } from "./journal/waiting.ts";
 import type { NodeLease } from "./node-lease.ts";
-import { enterSums, rowInserts, rows } from "./postgres-statements.ts";
+import { enterSums, rowInserts, rows, ZoneMoved } from "./postgres-statements.ts";
 import { chargedBalances, setEntryAside } from "./store.ts";
 import type { MarkMove } from "./store.ts";
 
@@ -59,6 +59,8 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
   /** Up to here memory has followed: what is entered anew after the tables fell back counts there no second time. */
   let ended = 0;
   let isMarkKnown = false;
+  /** Whose days the coarse sums have, as of the last batch. */
+  let zone = "UTC";
 
   /** False where the entries were read behind another mark, or are in the tables already. */
   async function confirmMark(entries: Entries): Promise<boolean> {
@@ -114,7 +116,7 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
         databaseWaitMs,
         db.atomic(function* (tx) {
           yield* moveMark(tx, deps, { ...spanOf(entries), setAside: 0, skipped: sums.skipped });
-          return yield* enterSums(tx, inserts, sums, ids);
+          return yield* enterSums(tx, inserts, sums, { ...ids, zone });
         }),
       );
       deps.answered?.();
@@ -124,6 +126,11 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
       endOwn(entries);
       deps.balances?.charged(chargedBalances(figures.users, sums.users));
     } catch (error) {
+      if (error instanceof ZoneMoved) {
+        ({ zone } = error);
+        await applyBatch(entries);
+        return;
+      }
       if (!isContentError(error)) throw error;
       if (entries.length > 1) for (const entry of entries) await applyBatch([entry]);
       else await setAside(entries, error);

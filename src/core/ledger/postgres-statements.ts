@@ -5,9 +5,12 @@ import { sql } from "drizzle-orm";
 import { q, rawQuery } from "../../db/database.ts";
 import type { Database, Orm, RawRow, Steps } from "../../db/database.ts";
 import { TokenStatus } from "../../shared/enums.ts";
+import { COARSE, dated, DAYS_ROW, isSum } from "../logs/coarse-sums.ts";
+import type { DatedSum } from "../logs/coarse-sums.ts";
 import type { BatchSums, DurableHold } from "./items.ts";
 import {
   addToKnownHour,
+  coarseColumns,
   logColumns,
   namesOf,
   objectColumns,
@@ -41,23 +44,20 @@ export function* lockRows(
 /** The inserts, with the columns of the schema. */
 export interface RowInserts {
   logs(rows: BatchSums["logs"]): SQL;
-  rollups(rows: BatchSums["rollups"]): SQL;
+  /** Of hours and everything coarser; answers the zone whose days these have. */
+  rollups(rows: readonly DatedSum[]): SQL;
   objects(rows: BatchSums["objects"]): SQL;
 }
 
 export function rowInserts(t: Database["t"]): RowInserts {
   const ofLogs = logColumns(t);
-  const ofRollups = rollupColumns(t);
   const ofObjects = objectColumns(t);
   const logs = insertOf("logs", ofLogs);
-  const rollups = insertOf("rollups", ofRollups);
   const objects = insertOf("remote_objects", ofObjects);
-  // In one order on every node, so that their batches cannot deadlock.
-  const end = sql.raw(`order by 1, 2, 3, 4, 5, 6 ${addToKnownHour(ofRollups)}`);
   const newest = sql.raw(replaceKnownObject(ofObjects));
   return {
     logs: (list) => logs(list),
-    rollups: (list) => sql`${rollups(list)} ${end}`,
+    rollups: insertOfSums(t),
     objects: (list) => sql`${objects(list)} ${newest}`,
   };
 }
@@ -68,12 +68,45 @@ function insertOf<Row>(table: string, columns: readonly RowColumn<Row>[]): (list
   return (list) => sql`${begin}${JSON.stringify(list)}${shape}`;
 }
 
-/** Everything of a batch but the mark. The ids are those of its sums and of its holds. */
+/**
+ * Hourly sums and the coarse ones in one statement. It holds the row of `rollup_days` until the commit: who fills the
+ * coarse sums anew waits for it, so that no hour is counted twice or not at all. In one order on every node, so that
+ * their batches cannot deadlock.
+ */
+function insertOfSums(t: Database["t"]): RowInserts["rollups"] {
+  const fine = rollupColumns(t);
+  const all = [...fine, { field: "day", name: `"day"`, type: "bigint" } as RowColumn<DatedSum>];
+  const quoted = (fields: readonly string[]) => fields.map((field) => `"${field}"`).join(", ");
+  const coarse = COARSE.map((table, at) => {
+    const { columns, end } = coarseColumns(t, table);
+    const values = columns.map(({ field }) => (isSum(field) ? `sum("${field}")` : `"${field}"`)).join(", ");
+    const key = quoted(table.key);
+    return `c${at} as (insert into ${table.name} (${namesOf(columns)}) select ${values} from v, state
+      where v."hour" >= state.from_hour group by ${key} order by ${key} ${end})`;
+  });
+  const begin = sql.raw("with v as materialized (select * from json_to_recordset(");
+  const rest = sql.raw(`::json) as v(${all.map(({ field, type }) => `"${field}" ${type}`).join(", ")})),
+    state as materialized (select zone, from_hour from rollup_days where id = ${DAYS_ROW} for share),
+    fine as (insert into rollups (${namesOf(fine)}) select ${quoted(fine.map(({ field }) => field))} from v
+      order by 1, 2, 3, 4, 5, 6 ${addToKnownHour(fine)}),
+    ${coarse.join(",\n")}
+    select zone from state`);
+  return (list) => sql`${begin}${JSON.stringify(list)}${rest}`;
+}
+
+/** The coarse sums have the days of another zone than this node knew: the batch is made again with its days. */
+export class ZoneMoved extends Error {
+  constructor(readonly zone: string) {
+    super(`days are counted in ${zone} now`);
+  }
+}
+
+/** Everything of a batch but the mark. The ids are those of its sums and of its holds. Throws ZoneMoved. */
 export function* enterSums(
   tx: Orm,
   inserts: RowInserts,
   sums: BatchSums,
-  { userIds, tokenIds }: { userIds: Iterable<number>; tokenIds: Iterable<number> },
+  { userIds, tokenIds, zone }: { userIds: Iterable<number>; tokenIds: Iterable<number>; zone: string },
 ): Steps<Figures> {
   yield* lockRows(tx, "users", userIds);
   yield* lockRows(tx, "tokens", tokenIds);
@@ -86,7 +119,10 @@ export function* enterSums(
   yield* chargeChannels(tx, sums);
   yield* chargeKeys(tx, sums);
   if (sums.logs.length > 0) yield* rows(tx, inserts.logs(sums.logs));
-  if (sums.rollups.length > 0) yield* rows(tx, inserts.rollups(sums.rollups));
+  if (sums.rollups.length > 0) {
+    const [state] = yield* rows(tx, inserts.rollups(sums.rollups.map((sum) => dated(zone, sum))));
+    if (state && state.zone !== zone) throw new ZoneMoved(String(state.zone));
+  }
   if (sums.objects.length > 0) yield* rows(tx, inserts.objects(sums.objects));
   return figures;
 }

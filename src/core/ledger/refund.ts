@@ -1,12 +1,16 @@
 // Taking a charge back: the reversal of one settled call, on every sum that it raised.
 // Refuses to give back what was never charged, and to give it back in parts.
-import { and, asc, between, eq, gte, sql } from "drizzle-orm";
+import { and, asc, between, eq, getTableColumns, gte, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
+import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
 import { q } from "../../db/database.ts";
 import type { Database, Orm, Steps } from "../../db/database.ts";
 import { LogType, TokenStatus } from "../../shared/enums.ts";
 import { jsonObject } from "../../shared/json-object.ts";
 import { hourOf } from "./items.ts";
+import { COARSE, dated, isSum } from "../logs/coarse-sums.ts";
+import type { RollupSum } from "../logs/coarse-sums.ts";
+import { heldState } from "../logs/coarse-state.ts";
 import { CLEARED_MARK } from "../logs/statistics.ts";
 
 /** One settled call, as its task remembers it. */
@@ -103,7 +107,12 @@ export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: num
     row || hour < (cleared?.before ?? 0)
       ? undefined
       : gte(sql`${rollups.quota} - ${rollups.loggedQuota}`, quota);
-  const sums = yield* q(
+  const sumBefore = tx
+    .select()
+    .from(rollups)
+    .where(and(eq(rollups.hour, hour), sumOfCall(db, call)));
+  const [before] = yield* q(db.kind === "postgres" ? sumBefore.for("update") : sumBefore);
+  const [after] = yield* q(
     tx
       .update(rollups)
       .set({
@@ -114,9 +123,10 @@ export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: num
         loggedQuota: sql`case when ${left} > ${rollups.quota} - ${quota} then ${rollups.quota} - ${quota} else ${left} end`,
       })
       .where(and(eq(rollups.hour, hour), sumOfCall(db, call), gte(rollups.quota, quota), isUnlogged))
-      .returning({ hour: rollups.hour }),
+      .returning(),
   );
-  if (sums.length === 0) return false;
+  if (!before || !after) return false;
+  yield* changeCoarse(db, tx, before, after);
   if (row) {
     yield* q(
       tx
@@ -186,5 +196,27 @@ function withRefund(other: string, quota: number): string {
     return JSON.stringify({ ...value, refunded: quota });
   } catch {
     return JSON.stringify({ refunded: quota });
+  }
+}
+
+/** The coarse sums follow an hour's, where they have the hour already. */
+function* changeCoarse(db: Database, tx: Orm, before: RollupSum, after: RollupSum): Steps<void> {
+  const state = yield* heldState(db, tx, "share");
+  if (!state || after.hour < state.fromHour) return;
+  const values = dated(state.zone, after);
+  const changes = Object.keys(after)
+    .filter(isSum)
+    .map((field) => [field, after[field] - before[field]] as const)
+    .filter(([, change]) => change !== 0);
+  for (const { table, key } of COARSE) {
+    const columns = getTableColumns(db.t[table] as PgTable) as Record<string, PgColumn>;
+    const of = (field: string) => columns[field] as PgColumn;
+    yield* q(
+      tx
+        .update(db.t[table] as PgTable)
+        .set(Object.fromEntries(changes.map(([field, change]) => [field, sql`${of(field)} + ${change}`])))
+        .where(and(...key.map((field) => eq(of(field), values[field]))))
+        .returning({ quota: of("quota") }),
+    );
   }
 }

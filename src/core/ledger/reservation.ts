@@ -41,7 +41,7 @@ export class Hold implements Reservation, Indexed {
     /** The row in `reservations`, when there is one. */
     public durable: DurableHold | undefined,
     /** Its place under budgets and limits; undefined where there are none. */
-    private readonly lease: LimitLease | undefined,
+    public lease: LimitLease | undefined,
   ) {
     if (lease) lease.change(amount - lease.amount);
     this.openedAtMs = keeper.monotonicMs();
@@ -55,14 +55,14 @@ export class Hold implements Reservation, Indexed {
     return this.#outcome !== undefined;
   }
 
-  grow(more: number): number | Promise<number> {
+  grow(more: number, tokens = 0): number | Promise<number> {
     if (this.#outcome) return 0;
-    if (this.#growing) return this.#growing.then(() => this.grow(more));
+    if (this.#growing) return this.#growing.then(() => this.grow(more, tokens));
     const { lease } = this;
     const wanted = lease ? Math.min(more, Math.max(0, lease.free())) : more;
     if (wanted <= 0) return 0;
     // Taken from the budgets before anybody waits: no other call may have the same units.
-    lease?.change(wanted);
+    lease?.change(wanted, tokens);
     const added = this.keeper.lengthen(this, wanted);
     if (typeof added === "number") {
       lease?.change(added - wanted);

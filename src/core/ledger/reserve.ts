@@ -63,7 +63,7 @@ export function reserve(deps: ReserveDeps, request: ReserveRequest): Hold | Prom
 }
 
 function endAndThrow(lease: LimitLease, error: unknown): never {
-  lease.end(0);
+  lease.cancel();
   throw error;
 }
 

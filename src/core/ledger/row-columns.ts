@@ -6,8 +6,9 @@ import { CasingCache } from "drizzle-orm/casing";
 import type { Database } from "../../db/database.ts";
 import type { RemoteObject } from "../deps.ts";
 import type { LogRow } from "../logs/rows.ts";
-import { OBJECT_KEY, ROLLUP_KEY } from "./items.ts";
-import type { RollupSum } from "./items.ts";
+import { ROLLUP_KEY } from "../logs/coarse-sums.ts";
+import type { CoarseTable, DatedSum, RollupSum } from "../logs/coarse-sums.ts";
+import { OBJECT_KEY } from "./items.ts";
 
 export interface RowColumn<Row> {
   /** The row's property. */
@@ -48,13 +49,29 @@ export function namesOf(columns: readonly RowColumn<never>[]): string {
 
 /** What an insert of sums ends with: where the hour is known already, everything that is no key is added to it. */
 export function addToKnownHour(columns: readonly RowColumn<RollupSum>[]): string {
-  const isKey = ({ field }: RowColumn<RollupSum>) => ROLLUP_KEY.some((key) => key === field);
+  return addToKnown("rollups", ROLLUP_KEY, columns);
+}
+
+/** The same for any table of sums, whose key's fields are given. */
+function addToKnown<Row>(
+  table: string,
+  key: readonly (keyof Row & string)[],
+  columns: readonly RowColumn<Row>[],
+): string {
+  const isKey = ({ field }: RowColumn<Row>) => key.includes(field);
   const sums = columns.filter((column) => !isKey(column));
-  const added = sums.map(({ name }) => `${name} = rollups.${name} + excluded.${name}`);
-  return `on conflict (${columns
-    .filter(isKey)
-    .map(({ name }) => name)
-    .join(", ")}) do update set ${added.join(", ")}`;
+  const added = sums.map(({ name }) => `${name} = ${table}.${name} + excluded.${name}`);
+  const names = columns.filter(isKey).map(({ name }) => name);
+  return `on conflict (${names.join(", ")}) do update set ${added.join(", ")}`;
+}
+
+/** The columns of a table of coarse sums, and what its insert ends with. */
+export function coarseColumns(
+  t: Database["t"],
+  { table, name, key }: CoarseTable,
+): { columns: RowColumn<DatedSum>[]; end: string } {
+  const columns = columnsOf<DatedSum>(t[table]);
+  return { columns, end: addToKnown<DatedSum>(name, key, columns) };
 }
 
 /** What an insert of providers' objects ends with: the newest word on an id counts. */

@@ -2,9 +2,12 @@
 import type { Database as BunSqlite, Statement } from "bun:sqlite";
 import type { Database } from "../../db/database.ts";
 import { TokenStatus } from "../../shared/enums.ts";
+import { COARSE, coarsen, dated, DAYS_ROW } from "../logs/coarse-sums.ts";
+import type { CoarseState, RollupSum } from "../logs/coarse-sums.ts";
 import type { BatchSums } from "./items.ts";
 import {
   addToKnownHour,
+  coarseColumns,
   logColumns,
   namesOf,
   objectColumns,
@@ -50,6 +53,13 @@ export function prepareStatements(client: BunSqlite, t: Database["t"]) {
     ),
     chargeGoneKey: client.prepare("update channels set gone_keys_quota = gone_keys_quota + ?1 where id = ?2"),
     addRollup: rowWriter(insert("rollups", ofRollups, addToKnownHour(ofRollups)), ofRollups),
+    coarseState: client.prepare<CoarseState, []>(
+      `select zone, from_hour as fromHour from rollup_days where id = ${DAYS_ROW}`,
+    ),
+    addCoarse: COARSE.map((table) => {
+      const { columns, end } = coarseColumns(t, table);
+      return { table, add: rowWriter(insert(table.name, columns, end), columns) };
+    }),
     putObject: rowWriter(insert("remote_objects", ofObjects, replaceKnownObject(ofObjects)), ofObjects),
     moveMark: client.prepare(
       `update nodes set mark = ?1, journaled = ?2, entered = entered + ?3, set_aside = set_aside + ?4,
@@ -92,6 +102,15 @@ export function enterSums(statements: SqliteStatements, sums: BatchSums): Figure
     if (!isKnown && charge > 0) statements.chargeGoneKey.run(charge, channelId);
   }
   for (const sum of sums.rollups) statements.addRollup(sum);
+  if (sums.rollups.length > 0) enterCoarse(statements, sums.rollups);
   for (const object of sums.objects) statements.putObject(object);
   return figures;
+}
+
+/** Hours that the coarse sums do not have yet are brought in by who fills them. */
+function enterCoarse({ coarseState, addCoarse }: SqliteStatements, sums: readonly RollupSum[]): void {
+  const state = coarseState.get();
+  if (!state) return;
+  const rows = sums.filter(({ hour }) => hour >= state.fromHour).map((sum) => dated(state.zone, sum));
+  for (const { table, add } of addCoarse) for (const row of coarsen(rows, table)) add(row);
 }

@@ -30,10 +30,12 @@ export function refuseOverLimit(
   const wanted =
     tokens <= tpmLimit ? Math.max(1, tokens) : promptTokens <= tpmLimit ? tpmLimit : tpmLimit + 1;
   if (settled + beside + wanted <= tpmLimit) return;
-  const waitMs = wanted > tpmLimit ? MINUTE_MS : owner.tokens.waitMs(tpmLimit - beside - wanted, nowMs);
+  const isTooLong = wanted > tpmLimit;
+  const waitMs = isTooLong ? MINUTE_MS : owner.tokens.waitMs(tpmLimit - beside - wanted, nowMs);
   throw limitRefusal(owner, {
     limit: "tpm_limit",
     max: tpmLimit,
+    isTooLong,
     waitMs: Math.min(MINUTE_MS, waitMs || OPEN_WAIT_MS),
   });
 }
@@ -44,43 +46,71 @@ export interface LeaseDeps {
   look: (owner: OwnerUse) => void;
 }
 
+interface Place {
+  owner: OwnerUse;
+  /** Of its request in the minute; undefined where none counts: the call was open before its limit was. */
+  moment: number | undefined;
+}
+
 /** Takes a place with each owner; what the budgets leave was looked at. */
 export function leaseOf(
   owners: readonly OwnerUse[],
   { amount, tokens }: Pick<EnterRequest, "amount" | "tokens">,
-  { clock, look }: LeaseDeps,
+  deps: LeaseDeps,
 ): LimitLease {
-  const nowMs = clock.monotonicMs();
-  const free = () => owners.reduce((least, owner) => Math.min(least, owner.free()), Infinity);
-  let held = 0;
+  const nowMs = deps.clock.monotonicMs();
+  const allowed = owners.reduce((least, owner) => Math.min(least, Math.max(0, owner.free())), amount);
+  const lease = emptyLease(allowed, tokens, deps);
+  for (const owner of owners) lease.join(owner, owner.requests.add(1, nowMs));
+  return lease;
+}
+
+/** Of a call that nothing limits yet: whoever is limited later joins. */
+export function emptyLease(amount: number, tokens: number, { clock, look }: LeaseDeps): LimitLease {
+  const places: Place[] = [];
+  let held = amount;
+  let open = tokens;
   let isOver = false;
-  const change = (units: number): void => {
-    if (isOver) return;
-    held += units;
-    for (const owner of owners) owner.held += units;
+  const leave = (): void => {
+    isOver = true;
+    for (const { owner } of places) {
+      owner.calls -= 1;
+      owner.held -= held;
+      owner.openTokens -= open;
+    }
   };
-  const allowed = Math.min(amount, Math.max(0, free()));
-  change(allowed);
-  for (const owner of owners) {
-    owner.calls += 1;
-    owner.openTokens += tokens;
-    owner.requests.add(1, nowMs);
-  }
   return {
-    amount: allowed,
-    free,
-    change,
+    amount,
+    free: () => places.reduce((least, { owner }) => Math.min(least, owner.free()), Infinity),
+    join(owner, moment) {
+      if (isOver || places.some((place) => place.owner === owner)) return;
+      places.push({ owner, moment });
+      owner.calls += 1;
+      owner.held += held;
+      owner.openTokens += open;
+    },
+    change(units, more = 0) {
+      if (isOver) return;
+      held += units;
+      open += more;
+      for (const { owner } of places) {
+        owner.held += units;
+        owner.openTokens += more;
+      }
+    },
     end(used) {
       if (isOver) return;
-      change(-held);
-      isOver = true;
+      leave();
       const endMs = clock.monotonicMs();
-      for (const owner of owners) {
-        owner.calls -= 1;
-        owner.openTokens -= tokens;
+      for (const { owner } of places) {
         if (used > 0) owner.tokens.add(used, endMs);
         look(owner);
       }
+    },
+    cancel() {
+      if (isOver) return;
+      leave();
+      for (const { owner, moment } of places) if (moment !== undefined) owner.requests.takeBack(1, moment);
     },
   };
 }

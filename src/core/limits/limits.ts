@@ -4,7 +4,7 @@ import type { Failure } from "../../shared/failures.ts";
 import { budgetPeriodAt, limitsInForce, WARN_SHARE } from "../../shared/key-limits.ts";
 import type { KeyLimits, LimitFields } from "../../shared/key-limits.ts";
 import type { Deps, TokenAccount, UserAccount } from "../deps.ts";
-import { leaseOf, refuseOverLimit } from "./lease.ts";
+import { emptyLease, leaseOf, refuseOverLimit } from "./lease.ts";
 import { statesOf } from "./minute-states.ts";
 import type { LimitStates } from "./minute-states.ts";
 import { OwnerUse } from "./owner-use.ts";
@@ -35,10 +35,20 @@ export interface LimitLease {
   readonly amount: number;
   /** How much more the budgets let it hold. */
   free(): number;
-  /** It holds so much more, or less, than it did. */
-  change(units: number): void;
+  /** It holds so many units, and counts so many tokens, more or less than it did. */
+  change(units: number, tokens?: number): void;
+  /** It counts for this owner too; `moment` is that of its request in the owner's minute, where it counts as one. */
+  join(owner: OwnerUse, moment?: number): void;
   /** Once: it was settled with so many tokens, or charged nobody. */
   end(tokens: number): void;
+  /** Once, in the place of `end`: it never began, and was no request either. */
+  cancel(): void;
+}
+
+/** A call that holds its amount: those of before a limit was set count under it, too. */
+interface OpenCall extends Payers {
+  readonly amount: number;
+  lease: LimitLease | undefined;
 }
 
 /** A budget as people are shown it. */
@@ -68,7 +78,7 @@ export interface LimitBook {
   ready(payers: Payers): Promise<void> | undefined;
   /** What the budgets leave; Infinity without any. */
   free(payers: Payers): number;
-  /** Throws `budget_exceeded`, `budget_held` or `key_limit_exceeded`; undefined where nothing is limited. */
+  /** Throws `budget_exceeded` or `key_limit_exceeded`; undefined where nothing is limited. */
   enter(request: EnterRequest): LimitLease | undefined;
   /** Undefined where no limit of a minute is in force. */
   states(payers: Payers): LimitStates | undefined;
@@ -78,6 +88,10 @@ export interface LimitBook {
   limitsOfUser(user: Pick<UserAccount, "group" | "limits">): KeyLimits | undefined;
   /** Who is told of budgets that run out. */
   warnBy(tell: (warning: BudgetWarning) => void): void;
+  /** Tells the other nodes and hears them now, as it does every 400 ms; at once where there is one node. Never rejects. */
+  exchange(): Promise<void>;
+  /** Where the calls are found that are open when a limit is set. */
+  watch(open: Iterable<OpenCall>): void;
   /** What brings settled calls into the tables: without it a late one of an earlier period would count in the next. */
   readAfter(entered: () => Promise<void>): void;
   close(): Promise<void>;
@@ -93,32 +107,48 @@ const REREAD_MS = 30_000;
 
 const NONE: OwnerUse[] = [];
 
-/** Owners in memory, found by key or user; those that nobody asks for make room. */
-function createOwners({ clock }: Pick<Deps, "clock">) {
-  const owners = new Map<string, OwnerUse>();
+/** Owners in memory, found by key or user; those that nobody asks for make room. `adopt` is told of each new one. */
+function createOwners({ clock }: Pick<Deps, "clock">, adopt: (owner: OwnerUse) => void) {
+  const kinds = { user: new Map<number, OwnerUse>(), token: new Map<number, OwnerUse>() };
   return {
-    owners,
+    *all(): Generator<OwnerUse> {
+      yield* kinds.user.values();
+      yield* kinds.token.values();
+    },
+    find: (kind: OwnerKind, id: number): OwnerUse | undefined => kinds[kind].get(id),
     of(kind: OwnerKind, account: UserAccount | TokenAccount, limits: KeyLimits): OwnerUse {
-      const key = `${kind}:${account.id}`;
-      let found = owners.get(key);
+      const owners = kinds[kind];
+      let found = owners.get(account.id);
       if (!found) {
         if (owners.size >= MAX_OWNERS) makeRoom(owners, clock.monotonicMs());
-        owners.set(key, (found = new OwnerUse(kind, account, limits)));
+        owners.set(account.id, (found = new OwnerUse(kind, account, limits)));
       }
       found.account = account;
       found.limits = limits;
       found.askedMs = clock.monotonicMs();
+      if (found.hasMissed) {
+        found.hasMissed = false;
+        adopt(found);
+      }
       return found;
+    },
+    /** A call begins without a limit of theirs: if one is set again, those that are open are looked for. */
+    pass({ user, token }: Payers, limited: readonly OwnerUse[]): void {
+      if (kinds.user.size + kinds.token.size === 0) return;
+      const ofUser = kinds.user.get(user.id);
+      if (ofUser && !limited.includes(ofUser)) ofUser.hasMissed = true;
+      const ofToken = token && kinds.token.get(token.id);
+      if (ofToken && !limited.includes(ofToken)) ofToken.hasMissed = true;
     },
   };
 }
 
-function makeRoom(owners: Map<string, OwnerUse>, nowMs: number): void {
+function makeRoom(owners: Map<number, OwnerUse>, nowMs: number): void {
   let looks = LOOKS;
-  for (const [key, each] of owners) {
+  for (const [id, each] of owners) {
     if (looks-- <= 0) return;
-    owners.delete(key);
-    if (each.isBusy(nowMs)) owners.set(key, each);
+    owners.delete(id);
+    if (each.isBusy(nowMs)) owners.set(id, each);
   }
 }
 
@@ -210,9 +240,15 @@ export async function budgetUse(
 
 export function createLimitBook(deps: LimitBookDeps): LimitBook {
   const { db, clock } = deps;
-  const known = createOwners(deps);
-  const { owners } = known;
-  const sharing = db.kind === "postgres" ? startSharing(deps, owners) : undefined;
+  let open: Iterable<OpenCall> = [];
+  const known = createOwners(deps, adopt);
+  const sharing =
+    db.kind === "postgres"
+      ? startSharing(deps, known, () => {
+          // Other nodes ask for owners that nobody asks for here: their calls have to be told all the same.
+          for (const call of open) ownersOf(call);
+        })
+      : undefined;
   const limitsOfUser = siteLimits(deps);
   const reader = createPeriodReader(deps, look);
   let tell: ((warning: BudgetWarning) => void) | undefined;
@@ -226,6 +262,16 @@ export function createLimitBook(deps: LimitBookDeps): LimitBook {
     if (token && ofKey) all.push(known.of("token", token, ofKey));
     if (ofUser) all.push(known.of("user", user, ofUser));
     return all;
+  }
+
+  /** Calls that began before the owner had a limit. */
+  function adopt(owner: OwnerUse): void {
+    for (const call of open) {
+      const payer = owner.kind === "token" ? call.token : call.user;
+      if (payer?.id !== owner.account.id) continue;
+      call.lease ??= emptyLease(call.amount, 0, { clock, look });
+      call.lease.join(owner);
+    }
   }
 
   function look(each: OwnerUse): void {
@@ -247,6 +293,7 @@ export function createLimitBook(deps: LimitBookDeps): LimitBook {
     free: (payers) => ownersOf(payers).reduce((least, each) => Math.min(least, each.free()), Infinity),
     enter(request) {
       const found = ownersOf(request);
+      known.pass(request, found);
       if (found.length === 0) return undefined;
       const nowMs = clock.monotonicMs();
       for (const each of found) refuseOverLimit(each, request, nowMs);
@@ -258,6 +305,14 @@ export function createLimitBook(deps: LimitBookDeps): LimitBook {
     refusal(payers) {
       const short = ownersOf(payers).find((each) => each.free() <= 0);
       return short && budgetRefusal(deps, short, 1);
+    },
+    async exchange() {
+      // One that is under way may have read before whoever calls had written.
+      await sharing?.round();
+      await sharing?.round();
+    },
+    watch(calls) {
+      open = calls;
     },
     readAfter: (entered) => reader.readAfter(entered),
     warnBy(told) {

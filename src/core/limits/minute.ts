@@ -9,7 +9,10 @@ const CUT_AT = 256;
 
 export interface Minute {
   sum(nowMs: number): number;
-  add(amount: number, nowMs: number): void;
+  /** Answers the moment that it counts with. */
+  add(amount: number, nowMs: number): number;
+  /** What was added with that moment never happened; nothing where it has left already. */
+  takeBack(amount: number, moment: number): void;
   /** Milliseconds until no more than `most` is left of what is there now; 0: that is so already. */
   waitMs(most: number, nowMs: number): number;
 }
@@ -49,6 +52,15 @@ export function createMinute(): Minute {
         amounts.push(amount);
       }
       sum += amount;
+      return moments.at(-1) ?? moment;
+    },
+    takeBack(amount, moment) {
+      for (let at = moments.length - 1; at >= head && (moments[at] ?? 0) >= moment; at--) {
+        if (moments[at] !== moment) continue;
+        amounts[at] = (amounts[at] ?? 0) - amount;
+        sum -= amount;
+        return;
+      }
     },
     waitMs(most, nowMs) {
       advance(nowMs);

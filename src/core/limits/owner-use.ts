@@ -27,6 +27,8 @@ export class OwnerUse {
   held = 0;
   openTokens = 0;
   elsewhere = NOTHING_ELSEWHERE;
+  /** Calls may be open that it does not count: they began before it had a limit. */
+  hasMissed = true;
   /** On the steady clock: when somebody last asked. */
   askedMs = 0;
   /** The period that `#base` is of; undefined: none was read. */
@@ -40,6 +42,7 @@ export class OwnerUse {
   warnedOf = 0;
   /** The account's counter less what was spent in the period: constant until the period ends. */
   #base = 0;
+  #isFallen = false;
   /** The counter never falls but by a refund, which may be of an earlier period: then the sum is read anew. */
   #lastUsed = 0;
   /** The counter as the last round of the nodes read it, where memory is older. */
@@ -72,6 +75,7 @@ export class OwnerUse {
     this.readMs = nowMs;
     this.#base = use.usedQuota - use.spent;
     this.#lastUsed = this.#used();
+    this.#isFallen = false;
   }
 
   /** The counter as the tables have it by now. */
@@ -79,12 +83,12 @@ export class OwnerUse {
     this.#usedElsewhere = usedQuota;
   }
 
-  /** True where a charge was taken back since the last look. */
+  /** True from a charge that was taken back until the sums are read anew: nobody spends by a sum that may be too low. */
   hasFallen(): boolean {
     const used = this.#used();
-    const hasFallen = used < this.#lastUsed;
+    if (used < this.#lastUsed) this.#isFallen = true;
     this.#lastUsed = used;
-    return hasFallen;
+    return this.#isFallen;
   }
 
   /** Settled in the period, charges on their way to the tables included. */

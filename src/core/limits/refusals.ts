@@ -33,8 +33,8 @@ export function budgetRefusal(
   const display = quotaDisplay(options);
   const end = owner.period?.end ?? 0;
   const isOnlyHeld = budgetQuota - spent > 0 && budgetQuota - spent >= least;
-  return new Failure("limit", isOnlyHeld ? "budget_held" : "budget_exceeded", {
-    wireCode: "budget_exceeded",
+  return new Failure("limit", "budget_exceeded", {
+    ...(isOnlyHeld ? { variant: "held" } : {}),
     params: {
       name: ownerName(owner),
       budget: shortQuotaText(budgetQuota, display),
@@ -47,12 +47,22 @@ export function budgetRefusal(
   });
 }
 
+interface LimitRefusal {
+  limit: LimitNumber;
+  max: number;
+  waitMs: number;
+  /** The prompt alone has more tokens than the minute. */
+  isTooLong?: boolean;
+}
+
+/** `waitMs`: until one call more may begin, if nothing else comes. */
 export function limitRefusal(
   owner: OwnerUse,
-  { limit, max, waitMs }: { limit: LimitNumber; max: number; waitMs: number },
+  { limit, max, waitMs, isTooLong = false }: LimitRefusal,
 ): Failure {
   const seconds = Math.max(1, Math.ceil(waitMs / 1000));
   return new Failure("limit", "key_limit_exceeded", {
+    variant: isTooLong ? "tpm_size" : limit,
     params: { name: ownerName(owner), limit, max, seconds },
     retryAfterSeconds: seconds,
     data: { limit },

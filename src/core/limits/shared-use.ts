@@ -5,7 +5,7 @@ import { q, rawQuery } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import type { Deps } from "../deps.ts";
 import { NOTHING_ELSEWHERE } from "./owner-use.ts";
-import type { OwnerUse } from "./owner-use.ts";
+import type { OwnerKind, OwnerUse } from "./owner-use.ts";
 
 const ROUND_MS = 400;
 /** A node that says nothing for so long has ended, or has lost the database: its calls count no more. */
@@ -24,7 +24,8 @@ type SharedUseDeps = Pick<Deps, "db" | "clock" | "logger" | "nodeId">;
 
 export function startSharing(
   { db, clock, logger, nodeId }: SharedUseDeps,
-  owners: ReadonlyMap<string, OwnerUse>,
+  owners: { all(): Iterable<OwnerUse>; find(kind: OwnerKind, id: number): OwnerUse | undefined },
+  lookAround: () => void,
 ): SharedUse {
   /** What stands in the table of this node, so that what is over is told too. */
   let told = new Set<string>();
@@ -33,7 +34,8 @@ export function startSharing(
 
   async function exchange(): Promise<void> {
     const nowMs = clock.monotonicMs();
-    const asked = [...owners.values()]
+    lookAround();
+    const asked = [...owners.all()]
       .filter((each) => nowMs - each.askedMs < ASKED_MS || told.has(each.key))
       .slice(0, MAX_OWNERS);
     if (asked.length === 0) return;
@@ -49,7 +51,7 @@ export function startSharing(
     const found = await db.atomic((tx) => exchangeSteps(tx, nodeId, { busy, told, asked: own }));
     told = new Set(busy.map(({ kind, id }) => `${kind}:${id}`));
     for (const row of found) {
-      const each = owners.get(`${row.kind}:${Number(row.id)}`);
+      const each = owners.find(row.kind === "user" ? "user" : "token", Number(row.id));
       if (!each) continue;
       const [held, calls, requests, tokens] = [row.held, row.calls, row.requests, row.tokens].map(Number);
       each.elsewhere =

@@ -2,7 +2,7 @@
 // Refuses to read raw rows, except errors (of which there are few) and the last unfinished hour of the comparison.
 import { and, asc, desc, eq, gte, inArray, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import type { PgColumn } from "drizzle-orm/pg-core";
+import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
 import { countRows, sumOf } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
@@ -10,7 +10,10 @@ import { Failure } from "../../shared/failures.ts";
 import { barsOf, bucketNumber, stepFor, stretchesOf } from "../../shared/local-time.ts";
 import type { Step, Stretch } from "../../shared/local-time.ts";
 import type { Deps } from "../deps.ts";
-import { consumeWhere, HOUR_SECONDS, rareWhere, rollupWhere, splitRange } from "./filter.ts";
+import { sumParts } from "./coarse.ts";
+import type { SumField, SumPart } from "./coarse.ts";
+import { unitOf } from "./coarse-days.ts";
+import { consumeWhere, HOUR_SECONDS, rareWhere, splitRange } from "./filter.ts";
 import type { LogFilter } from "./filter.ts";
 
 /** A chart has no more bars than this, and no more series of its own. */
@@ -84,24 +87,10 @@ export interface Dashboard {
 
 type DashboardDeps = Pick<Deps, "db" | "clock" | "options" | "prices">;
 
+/** Errors that are looked through for them, the newest. */
+const MOST_ERRORS_READ = 20_000;
 /** Models that are named to have been refused; the rest is in the log. */
 const MOST_UNPRICED = 50;
-
-/** Start of the hour, or of the local day as seconds of the local clock, that a moment of UTC falls on. */
-export function unitOf(column: PgColumn | SQL, step: Step, stretches: readonly Stretch[]): SQL {
-  if (step === "hour") return sql`(${column} - ${column} % 3600)`;
-  const last = stretches.at(-1)?.offset ?? 0;
-  const cases = stretches
-    .slice(0, -1)
-    .map(({ to, offset }) => sql`when ${column} < ${sql.raw(String(to))} then ${sql.raw(String(offset))}`);
-  const offset =
-    cases.length === 0
-      ? sql.raw(String(last))
-      : sql`case ${sql.join(cases, sql` `)} else ${sql.raw(String(last))} end`;
-  // Of whole hours, so that an hour is never cut between two days.
-  const local = sql`(${column} - ${column} % 3600 + ${offset})`;
-  return sql`(${local} - ${local} % 86400)`;
-}
 
 /** What a dashboard covers, in the units of its bars. */
 interface Span {
@@ -109,77 +98,95 @@ interface Span {
   to: number;
   step: Step;
   stretches: readonly Stretch[];
+  /** Of the bars. */
+  zone: string;
   filter: LogFilter;
 }
 
-/** The rollups' column that makes a series. */
-function seriesColumn({ rollups }: Database["t"], by: DashboardQuery["by"]): PgColumn {
-  return {
-    model: rollups.modelName,
-    user: rollups.userId,
-    channel: rollups.channelId,
-    key: rollups.tokenId,
-  }[by];
-}
+/** The field that makes a series. */
+const SERIES_FIELD = {
+  model: "modelName",
+  user: "userId",
+  channel: "channelId",
+  key: "tokenId",
+} as const satisfies Record<Dimension, SumField>;
 
-function tokenSum({ rollups }: Database["t"]): SQL {
-  return sql`${rollups.promptTokens} + ${rollups.completionTokens}`;
+function tokenSum(table: SumPart["table"]): SQL {
+  return sql`${table.promptTokens} + ${table.completionTokens}`;
 }
 
 /** Ids that the figure was used by, the largest first. */
 async function ranking(db: Database, query: DashboardQuery, { from, to, filter }: Span) {
-  const { rollups } = db.t;
-  const column = seriesColumn(db.t, query.by);
-  const value = { quota: rollups.quota, count: rollups.count, tokens: tokenSum(db.t) }[query.figure];
-  const ranked = await db.reader
-    .select({ id: sql<string | number>`${column}`.as("id"), value: sumOf(value).as("value") })
-    .from(rollups)
-    .where(rollupWhere(db, filter, from, to))
-    .groupBy(column)
-    .orderBy(desc(sql`value`), asc(sql`id`))
-    .limit(MOST_RANKED);
-  return ranked.filter((row) => row.value > 0).map(({ id }) => id);
+  const field = SERIES_FIELD[query.by];
+  const parts = await sumParts(db, { filter, from, to, by: [field] });
+  const found = await Promise.all(
+    parts.map(({ table, where }) => {
+      const column = table[field] as PgColumn;
+      const value = { quota: table.quota, count: table.count, tokens: tokenSum(table) }[query.figure];
+      return db.reader
+        .select({ id: sql<string | number>`${column}`.as("id"), value: sumOf(value).as("value") })
+        .from(table as PgTable)
+        .where(where)
+        .groupBy(column)
+        .orderBy(desc(sql`value`), asc(sql`id`))
+        .limit(MOST_RANKED);
+    }),
+  );
+  const sums = new Map<string | number, number>();
+  for (const { id, value } of found.flat()) sums.set(id, (sums.get(id) ?? 0) + value);
+  return [...sums]
+    .filter(([, value]) => value > 0)
+    .sort(([a, x], [b, y]) => y - x || (typeof a === "number" ? a - Number(b) : a < String(b) ? -1 : 1))
+    .map(([id]) => id);
 }
 
 /** Sums by unit of time and by series: `slot` is the series' place among `own`, -1 for all others. */
-function sumsByUnit(
+async function sumsByUnit(
   db: Database,
   by: DashboardQuery["by"],
-  { from, to, step, stretches, filter }: Span,
+  { from, to, step, stretches, filter, zone }: Span,
   own: readonly (string | number)[],
 ) {
-  const { rollups } = db.t;
-  const column = seriesColumn(db.t, by);
-  const slot =
-    own.length === 0
-      ? sql`-1`
-      : sql`case ${sql.join(
-          own.map((id, index) => sql`when ${column} = ${id} then ${sql.raw(String(index))}`),
-          sql` `,
-        )} else -1 end`;
-  const inner = db.reader
-    .select({
-      unit: unitOf(rollups.hour, step, stretches).as("unit"),
-      slot: slot.as("slot"),
-      quota: rollups.quota,
-      count: rollups.count,
-      tokens: tokenSum(db.t).as("tokens"),
-      ms: rollups.useTimeMs,
-    })
-    .from(rollups)
-    .where(rollupWhere(db, filter, from, to))
-    .as("found");
-  return db.reader
-    .select({
-      unit: inner.unit,
-      slot: inner.slot,
-      quota: sumOf(inner.quota),
-      count: sumOf(inner.count),
-      tokens: sumOf(sql`${inner.tokens}`),
-      ms: sumOf(inner.ms),
-    })
-    .from(inner)
-    .groupBy(inner.unit, inner.slot);
+  const field = SERIES_FIELD[by];
+  const time = step === "hour" ? { isHourly: true } : { zone };
+  const isByModel = field === "modelName" && filter.userId === undefined;
+  const parts = await sumParts(db, { filter, from, to, by: [field], ...(isByModel ? {} : time) });
+  const found = await Promise.all(
+    parts.map(({ table, where, time: at, isDays }) => {
+      const column = table[field] as PgColumn;
+      const slot =
+        own.length === 0
+          ? sql`-1`
+          : sql`case ${sql.join(
+              own.map((id, index) => sql`when ${column} = ${id} then ${sql.raw(String(index))}`),
+              sql` `,
+            )} else -1 end`;
+      const inner = db.reader
+        .select({
+          unit: sql`${isDays ? at : unitOf(at, step, stretches)}`.as("unit"),
+          slot: slot.as("slot"),
+          quota: table.quota,
+          count: table.count,
+          tokens: tokenSum(table).as("tokens"),
+          ms: table.useTimeMs,
+        })
+        .from(table as PgTable)
+        .where(where)
+        .as("found");
+      return db.reader
+        .select({
+          unit: inner.unit,
+          slot: inner.slot,
+          quota: sumOf(inner.quota),
+          count: sumOf(inner.count),
+          tokens: sumOf(sql`${inner.tokens}`),
+          ms: sumOf(inner.ms),
+        })
+        .from(inner)
+        .groupBy(inner.unit, inner.slot);
+    }),
+  );
+  return found.flat();
 }
 
 function errorsByUnit(db: Database, { from, to, step, stretches, filter }: Span) {
@@ -205,7 +212,14 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
   if (!bars) throw new Failure("client", "data_bars_many", { params: { max: MOST_BARS } });
   const filter: LogFilter = { type: 0, from, to };
   if (query.userId !== undefined) filter.userId = query.userId;
-  const span: Span = { from, to, step, stretches: stretchesOf(from, to, query.zone), filter };
+  const span: Span = {
+    from,
+    to,
+    step,
+    stretches: stretchesOf(from, to, query.zone),
+    zone: query.zone,
+    filter,
+  };
 
   const ranked = await ranking(db, query, span);
   const own = ranked.slice(0, MOST_SERIES);
@@ -262,16 +276,18 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
 async function refusedUnpriced(deps: DashboardDeps, { filter, from, to }: Span): Promise<string[]> {
   if (deps.options.get("SelfUseModeEnabled")) return [];
   const { logs } = deps.db.t;
-  const rows = await deps.db.reader
-    .selectDistinct({ model: logs.modelName })
+  const newest = deps.db.reader
+    .select({ model: logs.modelName, other: logs.other })
     .from(logs)
-    .where(
-      and(
-        rareWhere(deps.db, { ...filter, type: LogType.error }, from, to),
-        sql`${logs.other} like '%"error_code":"model_not_priced"%'`,
-      ),
-    )
-    .orderBy(asc(logs.modelName))
+    .where(rareWhere(deps.db, { ...filter, type: LogType.error }, from, to))
+    .orderBy(desc(logs.createdAt))
+    .limit(MOST_ERRORS_READ)
+    .as("newest");
+  const rows = await deps.db.reader
+    .selectDistinct({ model: newest.model })
+    .from(newest)
+    .where(sql`${newest.other} like '%"error_code":"model_not_priced"%'`)
+    .orderBy(asc(newest.model))
     .limit(MOST_UNPRICED);
   return rows.map(({ model }) => model).filter((model) => model !== "" && !deps.prices.pricing(model));
 }
@@ -279,17 +295,23 @@ async function refusedUnpriced(deps: DashboardDeps, { filter, from, to }: Span):
 /** Figures between two moments: whole hours from the hourly sums, the rest from the rows. */
 async function sumsBetween(deps: DashboardDeps, filter: LogFilter, from: number, to: number): Promise<Sums> {
   const { db } = deps;
-  const { rollups, logs } = db.t;
+  const { logs } = db.t;
   const { fullHours, edges } = splitRange(Math.max(0, from), Math.max(0, to));
-  const [row] = await db.reader
-    .select({
-      quota: sumOf(rollups.quota),
-      count: sumOf(rollups.count),
-      tokens: sumOf(sql`${rollups.promptTokens} + ${rollups.completionTokens}`),
-    })
-    .from(rollups)
-    .where(rollupWhere(db, filter, fullHours.from, fullHours.to));
-  const sums: Sums = { quota: row?.quota ?? 0, count: row?.count ?? 0, tokens: row?.tokens ?? 0 };
+  const parts = await sumParts(db, { filter, ...fullHours });
+  const found = await Promise.all(
+    parts.map(({ table, where }) =>
+      db.reader
+        .select({ quota: sumOf(table.quota), count: sumOf(table.count), tokens: sumOf(tokenSum(table)) })
+        .from(table as PgTable)
+        .where(where),
+    ),
+  );
+  const sums: Sums = { quota: 0, count: 0, tokens: 0 };
+  for (const [row] of found) {
+    sums.quota += row?.quota ?? 0;
+    sums.count += row?.count ?? 0;
+    sums.tokens += row?.tokens ?? 0;
+  }
   for (const edge of edges) {
     const [part] = await db.reader
       .select({

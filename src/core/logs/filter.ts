@@ -17,8 +17,11 @@ export interface LogFilter {
   type: number;
   userId?: number;
   tokenId?: number;
-  /** Exact; not part of the hourly sums, so it is answered from raw rows. */
+  /** Exact; no part of any sum: `bounded` puts ids in its place, or bounds how many rows are read. */
   tokenName?: string;
+  /** The keys that bear the name, and whose they are. */
+  tokenIds?: readonly number[];
+  owners?: readonly number[];
   /** Exact, or a pattern when it holds %. */
   modelName?: string;
   channelId?: number;
@@ -41,7 +44,7 @@ const RARE_TYPES = [
   LogType.login,
 ];
 
-function modelCondition(column: PgColumn, name: string): SQL {
+export function modelCondition(column: PgColumn, name: string): SQL {
   if (!name.includes("%")) return eq(column, name);
   const pattern = name
     .toLowerCase()
@@ -64,8 +67,23 @@ export function isSparse(filter: LogFilter): boolean {
     filter.modelName !== undefined ||
     filter.channelId !== undefined ||
     filter.group !== undefined ||
-    filter.tokenId !== undefined
+    filter.tokenId !== undefined ||
+    filter.tokenIds !== undefined
   );
+}
+
+/** Whether rare rows have an index by a field of the filter besides their type. */
+function hasRareIndex({ userId, modelName, channelId }: LogFilter): boolean {
+  return (
+    userId !== undefined || channelId !== undefined || (modelName !== undefined && !modelName.includes("%"))
+  );
+}
+
+/** Whether rare rows would have to be read one by one. */
+export function isRareScan(filter: LogFilter): boolean {
+  if (hasRareIndex(filter)) return false;
+  const { modelName, group, tokenName, tokenId, tokenIds } = filter;
+  return [modelName, group, tokenName, tokenId, tokenIds].some((field) => field !== undefined);
 }
 
 export function wantsConsume(filter: LogFilter): boolean {
@@ -79,6 +97,7 @@ export function wantsRare(filter: LogFilter): boolean {
 function narrow(t: Database["t"]["logs"] | Database["t"]["rollups"], filter: LogFilter): (SQL | undefined)[] {
   return [
     filter.tokenId === undefined ? undefined : eq(t.tokenId, filter.tokenId),
+    filter.tokenIds === undefined ? undefined : inArray(t.tokenId, [...filter.tokenIds]),
     filter.channelId === undefined ? undefined : eq(t.channelId, filter.channelId),
     filter.group === undefined ? undefined : eq(t.group, filter.group),
     filter.modelName === undefined ? undefined : modelCondition(t.modelName, filter.modelName),
@@ -97,6 +116,7 @@ export function rawWhere(db: Database, filter: LogFilter, from: number, to: numb
     lt(logs.createdAt, to),
     filter.type === 0 ? undefined : eq(logs.type, filter.type),
     filter.tokenName === undefined ? undefined : eq(logs.tokenName, filter.tokenName),
+    ownersWhere(db, filter),
     ...narrow(logs, filter),
   );
 }
@@ -120,20 +140,27 @@ export function consumeWhere(db: Database, filter: LogFilter, from: number, to: 
   return rawWhere(db, { ...filter, type: LogType.consume }, from, to);
 }
 
-/** Every row but consume rows, or of one such type: the partial index of rare types. */
+/** Every row but consume rows, or of one such type: the partial indexes of rare types. */
 export function rareWhere(db: Database, filter: LogFilter, from: number, to: number): SQL | undefined {
   const { logs } = db.t;
   return and(
-    // Stands there word for word so that both databases see that the partial index holds every row.
-    sql`${logs.type} <> 2`,
+    // Stands there word for word so that both databases see that the partial index holds every row; with other words for
+    // those of a user, a model or a channel, or SQLite takes the index of types alone.
+    hasRareIndex(filter) ? sql`(${logs.type} + 0) <> 2` : sql`${logs.type} <> 2`,
     filter.type === 0 ? inArray(logs.type, RARE_TYPES) : eq(logs.type, filter.type),
     gte(logs.createdAt, from),
     lt(logs.createdAt, to),
-    // The sum keeps SQLite from walking all calls of a busy user to find a few rare rows.
+    // The sum stands in the index too, and keeps SQLite from walking all calls of a busy user to find a few rare rows.
     filter.userId === undefined ? undefined : sql`(${logs.userId} + 0) = ${filter.userId}`,
     filter.tokenName === undefined ? undefined : eq(logs.tokenName, filter.tokenName),
+    ownersWhere(db, filter),
     ...narrow(logs, filter),
   );
+}
+
+/** Whose keys are meant; no reason to walk these users' rows. */
+function ownersWhere(db: Database, { owners }: LogFilter): SQL | undefined {
+  return owners && inArray(sql`(${db.t.logs.userId} + 0)`, [...owners]);
 }
 
 /** Hourly sums of the filter for hours that begin between two moments. */
@@ -141,6 +168,7 @@ export function rollupWhere(db: Database, filter: LogFilter, from: number, to: n
   const { rollups } = db.t;
   return and(
     filter.userId === undefined ? undefined : eq(rollups.userId, filter.userId),
+    filter.owners === undefined ? undefined : inArray(rollups.userId, [...filter.owners]),
     gte(rollups.hour, from),
     lt(rollups.hour, to),
     ...narrow(rollups, filter),

@@ -7,6 +7,7 @@ import type { Database, Orm, Steps } from "../../db/database.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import { LogType } from "../../shared/enums.ts";
 import type { Deps, TokenAccount, UserAccount } from "../deps.ts";
+import { bounded, MOST_READ } from "./bounds.ts";
 import { END_OF_TIME, isSparse, isSummed, rareWhere, rawWhere } from "./filter.ts";
 import type { LogFilter } from "./filter.ts";
 import { CLEARED_MARK, countLogs, segmentsOf } from "./statistics.ts";
@@ -153,16 +154,9 @@ async function listRows(deps: Deps, filter: LogFilter, limit: number, offset: nu
     return fetchRows(deps, rawWhere(deps.db, filter, filter.from, filter.to), limit, offset);
   }
   const rows: LogRow[] = [];
-  let skip = offset;
-  for await (const segment of segmentsOf(deps, filter)) {
-    if (skip >= segment.count) {
-      skip -= segment.count;
-      continue;
-    }
-    const whereOf = segment.isRare ? rareWhere : rawWhere;
-    const where = whereOf(deps.db, filter, segment.from, segment.to);
+  for await (const { from, to, skip, isRare } of segmentsOf(deps, filter, offset)) {
+    const where = (isRare ? rareWhere : rawWhere)(deps.db, filter, from, to);
     rows.push(...(await fetchRows(deps, where, limit - rows.length, skip)));
-    skip = 0;
     if (rows.length >= limit) break;
   }
   return rows;
@@ -175,6 +169,10 @@ export function adminRows(deps: Deps, rows: readonly LogRow[]): LogJson[] {
 export interface LogPage {
   items: LogJson[];
   total: number;
+  /** `total` is where the count ended: there are more rows. */
+  isMore: boolean;
+  /** Older rows of the range were not looked at: no sum knows what was asked. */
+  isCut: boolean;
 }
 
 export interface LogPaging {
@@ -182,13 +180,20 @@ export interface LogPaging {
   offset: number;
 }
 
+async function pageOf(
+  deps: Deps,
+  asked: LogFilter,
+  { limit, offset }: LogPaging,
+  read: (rows: readonly LogRow[]) => LogJson[],
+): Promise<LogPage> {
+  const { filter, isCut } = await bounded(deps, asked);
+  const [rows, count] = await Promise.all([listRows(deps, filter, limit, offset), countLogs(deps, filter)]);
+  return { items: read(rows), ...count, isCut };
+}
+
 /** For administrators: every row of the filter. */
 export async function listLogs(deps: Deps, filter: LogFilter, paging: LogPaging): Promise<LogPage> {
-  const [rows, total] = await Promise.all([
-    listRows(deps, filter, paging.limit, paging.offset),
-    countLogs(deps, filter),
-  ]);
-  return { items: adminRows(deps, rows), total };
+  return pageOf(deps, filter, paging, (rows) => adminRows(deps, rows));
 }
 
 /** For users: their own rows only, whatever the filter says of users and channels. */
@@ -199,12 +204,7 @@ export async function listOwnLogs(
   paging: LogPaging,
 ): Promise<LogPage> {
   const { channelId: _, ...rest } = filter;
-  const own: LogFilter = { ...rest, userId: user.id };
-  const [rows, total] = await Promise.all([
-    listRows(deps, own, paging.limit, paging.offset),
-    countLogs(deps, own),
-  ]);
-  return { items: rows.map(userJson), total };
+  return pageOf(deps, { ...rest, userId: user.id }, paging, (rows) => rows.map(userJson));
 }
 
 /** For whoever presents the key. */
@@ -230,8 +230,6 @@ export async function userIdOf(deps: Deps, username: string): Promise<number | u
 
 /** What a search answers where no number of rows is asked for. */
 export const USUAL_MATCHES = 100;
-/** A text search looks through this many of the newest rows. */
-const SEARCHED_ROWS = 500_000;
 
 function typeOf(keyword: string): number | undefined {
   return /^\d{1,3}$/.test(keyword) ? Number(keyword) : undefined;
@@ -263,7 +261,7 @@ export async function searchLogs(deps: Deps, keyword: string, limit = USUAL_MATC
   }
   const { logs } = deps.db.t;
   const [newest] = await deps.db.reader.select({ id: max(logs.id) }).from(logs);
-  const floor = Number(newest?.id ?? 0) - SEARCHED_ROWS;
+  const floor = Number(newest?.id ?? 0) - MOST_READ;
   const found = await deps.db.reader
     .select()
     .from(logs)

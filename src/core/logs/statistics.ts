@@ -1,19 +1,24 @@
 // Figures over the log: counts, quota, rates and the dashboard's series, from hourly sums wherever these know the answer.
 // Refuses to scan raw rows of whole hours, except for filters that the hourly sums do not know.
-import { asc, desc, eq, sql } from "drizzle-orm";
+import { asc, desc, eq, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
+import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
 import { countRows, sumOf } from "../../db/database.ts";
+import { LogType } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { Deps, UserAccount } from "../deps.ts";
+import { bounded } from "./bounds.ts";
+import { countsOverTime, isDaily, sumParts, totalOf } from "./coarse.ts";
+import { dayOf, hoursOfDay } from "./coarse-days.ts";
+import { coarseState } from "./coarse-state.ts";
 import {
   consumeWhere,
   END_OF_TIME,
   HOUR_SECONDS,
-  isSparse,
+  isRareScan,
   isSummed,
   rareWhere,
   rawWhere,
-  rollupWhere,
   splitRange,
   wantsConsume,
   wantsRare,
@@ -24,8 +29,8 @@ type StatDeps = Pick<Deps, "db">;
 
 export const CLEARED_MARK = "logs:clearedBefore";
 
-/** Rows that a count without hourly sums looks for at most. */
-const MAX_COUNTED = 100_000;
+/** A count of rows that no sum knows ends here. */
+const MOST_COUNTED = 10_000;
 const HOURS_PER_QUERY = 500;
 
 /** The moment before which log rows were deleted; their hourly sums remain. */
@@ -40,104 +45,195 @@ async function countRaw({ db }: StatDeps, where: SQL | undefined): Promise<numbe
   return row?.total ?? 0;
 }
 
-/** Number of rows a list has; at most MAX_COUNTED where only raw rows can tell. */
-export async function countLogs(deps: StatDeps, filter: LogFilter): Promise<number> {
+export interface LogCount {
+  total: number;
+  /** There are more: they were not counted. */
+  isMore: boolean;
+}
+
+/** Number of rows a list has, of a bounded filter: from the sums, or counted to MOST_COUNTED where these do not know. */
+export async function countLogs(deps: StatDeps, filter: LogFilter): Promise<LogCount> {
   const { db } = deps;
-  const { logs, rollups } = db.t;
-  if (!isSummed(filter)) {
+  const { logs } = db.t;
+  const counted = async (where: SQL | undefined): Promise<LogCount> => {
     const found = db.reader
       .select({ one: sql<number>`1`.as("one") })
       .from(logs)
-      .where(rawWhere(db, filter, filter.from, filter.to))
-      .limit(MAX_COUNTED)
+      .where(where)
+      .limit(MOST_COUNTED + 1)
       .as("found");
     const [row] = await db.reader.select({ total: countRows() }).from(found);
-    return row?.total ?? 0;
-  }
-  // The index on user and time holds the answer by itself.
-  if (filter.userId !== undefined && filter.type === 0 && !isSparse(filter)) {
-    return countRaw(deps, rawWhere(db, filter, filter.from, filter.to));
-  }
+    const total = row?.total ?? 0;
+    return { total: Math.min(total, MOST_COUNTED), isMore: total > MOST_COUNTED };
+  };
+  if (!isSummed(filter)) return counted(rawWhere(db, filter, filter.from, filter.to));
   const from = Math.max(filter.from, await clearedBefore(deps));
   let total = 0;
   if (wantsConsume(filter) && from < filter.to) {
     const { fullHours, edges } = splitRange(from, filter.to);
-    const [row] = await db.reader
-      .select({ total: sumOf(rollups.loggedCount) })
-      .from(rollups)
-      .where(rollupWhere(db, filter, fullHours.from, fullHours.to));
-    total += row?.total ?? 0;
+    total += await totalOf(db, { filter, ...fullHours }, (table) => table.loggedCount);
     for (const edge of edges) total += await countRaw(deps, consumeWhere(db, filter, edge.from, edge.to));
   }
-  if (wantsRare(filter)) total += await countRaw(deps, rareWhere(db, filter, filter.from, filter.to));
-  return total;
+  if (!wantsRare(filter)) return { total, isMore: false };
+  const where = rareWhere(db, filter, filter.from, filter.to);
+  const rare = isRareScan(filter)
+    ? await counted(where)
+    : { total: await countRaw(deps, where), isMore: false };
+  return { total: total + rare.total, isMore: rare.isMore };
 }
 
 /** A stretch of time and how many rows of a list lie in it. */
-export interface Segment {
+interface Segment {
   from: number;
   to: number;
   count: number;
+  /** Rows of it that come before the page: they were skipped before it, or are to be skipped in it. */
+  skip: number;
   /** Of a time that was cleared: only what was spared is there. */
   isRare?: boolean;
 }
 
-/** The stretches in which a filter has rows, newest first: lets a list jump to a page without walking to it. */
-export async function* segmentsOf(deps: StatDeps, filter: LogFilter): AsyncGenerator<Segment> {
+/**
+ * The stretches in which a filter has rows behind the `offset` newest, newest first: lets a list jump to a page without
+ * walking to it. Days whose rows all lie before the page are not looked into.
+ */
+export async function* segmentsOf(
+  deps: StatDeps,
+  filter: LogFilter,
+  offset: number,
+): AsyncGenerator<Segment> {
   const { db } = deps;
   const cleared = Math.min(await clearedBefore(deps), filter.to);
   const from = Math.max(filter.from, cleared);
-  if (from < filter.to) yield* liveSegments(deps, filter, from);
+  const walk: Walk = { deps, filter, left: offset, rare: new Map() };
+  if (from < filter.to) yield* liveSegments(walk, from);
   if (from === filter.from || !wantsRare(filter)) return;
   const count = await countRaw(deps, rareWhere(db, filter, filter.from, from));
-  if (count > 0) yield { from: filter.from, to: from, count, isRare: true };
+  const last = take(walk, { from: filter.from, to: from, count });
+  if (last) yield { ...last, isRare: true };
 }
 
-async function* liveSegments(deps: StatDeps, filter: LogFilter, from: number): AsyncGenerator<Segment> {
+interface Walk {
+  deps: StatDeps;
+  filter: LogFilter;
+  /** Rows that are still to be skipped. */
+  left: number;
+  /** Rare rows by hour. */
+  rare: ReadonlyMap<number, number>;
+}
+
+/** The stretch if the page may have rows of it; else it is skipped. */
+function take(walk: Walk, stretch: Omit<Segment, "skip">): Segment | undefined {
+  const skip = walk.left;
+  walk.left = Math.max(0, walk.left - stretch.count);
+  return stretch.count > skip ? { ...stretch, skip } : undefined;
+}
+
+async function* liveSegments(walk: Walk, from: number): AsyncGenerator<Segment> {
+  const { deps, filter } = walk;
   const { db } = deps;
-  const { logs, rollups } = db.t;
   const { fullHours, edges } = splitRange(from, filter.to);
-  const edgeSegment = async (edge: { from: number; to: number }): Promise<Segment> => ({
-    ...edge,
-    count: await countRaw(deps, rawWhere(db, filter, edge.from, edge.to)),
-  });
+  const ofEdge = async (edge: { from: number; to: number }) =>
+    take(walk, { ...edge, count: await countRaw(deps, rawWhere(db, filter, edge.from, edge.to)) });
   const upper = edges.at(-1);
   const hasUpper = upper !== undefined && upper.from >= fullHours.to;
-  if (hasUpper) yield await edgeSegment(upper);
-
-  const rare = new Map<number, number>();
-  if (wantsRare(filter)) {
-    const hour = sql`(${logs.createdAt} - ${logs.createdAt} % ${sql.raw(String(HOUR_SECONDS))})`;
-    const rows = await db.reader
-      .select({ hour: hour.mapWith(Number), total: countRows() })
-      .from(logs)
-      .where(rareWhere(db, filter, fullHours.from, fullHours.to))
-      .groupBy(hour);
-    for (const row of rows) rare.set(row.hour, row.total);
+  const above = hasUpper && (await ofEdge(upper));
+  if (above) yield above;
+  if (fullHours.from < fullHours.to) {
+    if (wantsRare(filter)) walk.rare = await rareByHour(deps, filter, fullHours);
+    yield* (isDaily(filter) ? dailySegments : hourlySegments)(walk, fullHours);
   }
-  let end = fullHours.to;
-  while (end > fullHours.from) {
-    const part = wantsConsume(filter)
-      ? await db.reader
-          .select({ hour: rollups.hour, total: sumOf(rollups.loggedCount) })
-          .from(rollups)
-          .where(rollupWhere(db, filter, fullHours.from, end))
-          .groupBy(rollups.hour)
-          .orderBy(desc(rollups.hour))
-          .limit(HOURS_PER_QUERY)
+  const lower = edges[0];
+  const below = lower !== undefined && !(hasUpper && lower === upper) && (await ofEdge(lower));
+  if (below) yield below;
+}
+
+async function rareByHour(
+  { db }: StatDeps,
+  filter: LogFilter,
+  { from, to }: { from: number; to: number },
+): Promise<Map<number, number>> {
+  const { logs } = db.t;
+  const hour = sql`(${logs.createdAt} - ${logs.createdAt} % ${sql.raw(String(HOUR_SECONDS))})`;
+  const rows = await db.reader
+    .select({ hour: hour.mapWith(Number), total: countRows() })
+    .from(logs)
+    .where(rareWhere(db, filter, from, to))
+    .groupBy(hour);
+  return new Map(rows.map((row) => [row.hour, row.total]));
+}
+
+/** What the sums know by the day only: days that hold nothing of the page are passed over. */
+async function* dailySegments(
+  walk: Walk,
+  { from, to }: { from: number; to: number },
+): AsyncGenerator<Segment> {
+  const { filter, deps } = walk;
+  const zone = (await coarseState(deps.db))?.zone ?? "UTC";
+  const days = new Map<number, number>();
+  const add = (day: number, total: number) => days.set(day, (days.get(day) ?? 0) + total);
+  const calls = wantsConsume(filter) ? await countsOverTime(deps.db, { filter, from, to }) : [];
+  for (const { at, isDays, total } of calls) add(isDays ? at : dayOf(zone, at), total);
+  for (const [hour, total] of walk.rare) add(dayOf(zone, hour), total);
+  for (const [day, count] of [...days].sort(([a], [b]) => b - a)) {
+    if (count <= walk.left) {
+      walk.left -= count;
+      continue;
+    }
+    const hours = hoursOfDay(zone, day);
+    yield* hourlySegments(walk, { from: Math.max(from, hours.from), to: Math.min(to, hours.to) });
+  }
+}
+
+async function* hourlySegments(
+  walk: Walk,
+  { from, to }: { from: number; to: number },
+): AsyncGenerator<Segment> {
+  const { filter, deps } = walk;
+  const [newest] = wantsConsume(filter) ? await newestHour(deps, to) : [];
+  let end = Math.min(
+    to,
+    Math.max(newest === undefined ? from : newest + HOUR_SECONDS, lastOf(walk.rare, from)),
+  );
+  while (end > from) {
+    const start = Math.max(from, end - HOURS_PER_QUERY * HOUR_SECONDS);
+    const calls = wantsConsume(filter)
+      ? await countsOverTime(deps.db, { filter, from: start, to: end, isHourly: true })
       : [];
-    const start = part.length < HOURS_PER_QUERY ? fullHours.from : (part.at(-1)?.hour ?? fullHours.from);
-    const counts = new Map(part.map((row) => [row.hour, row.total]));
-    for (const [hour, total] of rare) {
+    const counts = new Map(calls.map(({ at, total }) => [at, total]));
+    for (const [hour, total] of walk.rare) {
       if (hour >= start && hour < end) counts.set(hour, (counts.get(hour) ?? 0) + total);
     }
     for (const [hour, count] of [...counts].sort(([a], [b]) => b - a)) {
-      if (count > 0) yield { from: hour, to: hour + HOUR_SECONDS, count };
+      const segment = take(walk, { from: hour, to: hour + HOUR_SECONDS, count });
+      if (segment) yield segment;
     }
     end = start;
+    const earlier = wantsConsume(filter) ? await newestHour(deps, end) : [];
+    // Years without a call are passed over.
+    const next = earlier[0] === undefined ? from : earlier[0] + HOUR_SECONDS;
+    const rareBefore = lastOf(new Map([...walk.rare].filter(([hour]) => hour < start)), from);
+    end = Math.min(end, Math.max(next, rareBefore));
   }
-  const lower = edges[0];
-  if (lower !== undefined && !(hasUpper && lower === upper)) yield await edgeSegment(lower);
+}
+
+/** The end of the last hour with rare rows. */
+function lastOf(rare: ReadonlyMap<number, number>, otherwise: number): number {
+  let last = otherwise;
+  for (const hour of rare.keys()) last = Math.max(last, hour + HOUR_SECONDS);
+  return last;
+}
+
+/** The newest hour with calls before the moment. */
+async function newestHour({ db }: StatDeps, before: number): Promise<number[]> {
+  const { rollups } = db.t;
+  const rows = await db.reader
+    .select({ hour: rollups.hour })
+    .from(rollups)
+    .where(lt(rollups.hour, before))
+    .orderBy(desc(rollups.hour))
+    .limit(1);
+  return rows.map(({ hour }) => hour);
 }
 
 export interface LogStat {
@@ -149,9 +245,11 @@ export interface LogStat {
 }
 
 /** Figures of consumption; the type of the filter does not matter. */
-export async function logStat(deps: Pick<Deps, "db" | "clock">, filter: LogFilter): Promise<LogStat> {
+export async function logStat(deps: Pick<Deps, "db" | "clock">, asked: LogFilter): Promise<LogStat> {
   const { db } = deps;
-  const { logs, rollups } = db.t;
+  const { logs } = db.t;
+  // Nothing rare is summed up here: no need to bound it.
+  const { filter } = await bounded(deps, { ...asked, type: LogType.consume });
   const now = Math.floor(deps.clock.nowMs() / 1000);
   const quotaBetween = async (from: number, to: number): Promise<number> => {
     const [row] = await db.reader
@@ -163,11 +261,7 @@ export async function logStat(deps: Pick<Deps, "db" | "clock">, filter: LogFilte
   let quota = 0;
   if (isSummed(filter)) {
     const { fullHours, edges } = splitRange(filter.from, filter.to);
-    const [row] = await db.reader
-      .select({ quota: sumOf(rollups.quota) })
-      .from(rollups)
-      .where(rollupWhere(db, filter, fullHours.from, fullHours.to));
-    quota = row?.quota ?? 0;
+    quota = await totalOf(db, { filter, ...fullHours }, (table) => table.quota);
     for (const edge of edges) quota += await quotaBetween(edge.from, edge.to);
   } else quota = await quotaBetween(filter.from, filter.to);
   const [last] = await db.reader
@@ -203,23 +297,31 @@ export interface SeriesQuery {
 
 /** Hourly use by model, oldest first. The hours that the range touches count in full. */
 export async function quotaSeries({ db }: StatDeps, query: SeriesQuery): Promise<QuotaDataJson[]> {
-  const { rollups } = db.t;
   const from = query.from - (query.from % HOUR_SECONDS);
   const filter: LogFilter = { type: 0, from, to: query.to + 1 };
   if (query.user) filter.userId = query.user.id;
-  const rows = await db.reader
-    .select({
-      hour: rollups.hour,
-      modelName: rollups.modelName,
-      tokens: sumOf(sql`${rollups.promptTokens} + ${rollups.completionTokens}`),
-      count: sumOf(rollups.count),
-      quota: sumOf(rollups.quota),
-    })
-    .from(rollups)
-    .where(rollupWhere(db, filter, filter.from, filter.to))
-    .groupBy(rollups.hour, rollups.modelName)
-    .orderBy(asc(rollups.hour), asc(rollups.modelName))
-    .limit(MAX_SERIES_ROWS);
+  const to = Math.ceil(filter.to / HOUR_SECONDS) * HOUR_SECONDS;
+  const parts = await sumParts(db, { filter, from, to, by: ["modelName"], isHourly: true });
+  const found = await Promise.all(
+    parts.map(({ table, where, time }) => {
+      const model = table.modelName as PgColumn;
+      return db.reader
+        .select({
+          hour: sql<number>`${time}`.mapWith(Number).as("at"),
+          modelName: sql<string>`${model}`.as("model"),
+          tokens: sumOf(sql`${table.promptTokens} + ${table.completionTokens}`),
+          count: sumOf(table.count),
+          quota: sumOf(table.quota),
+        })
+        .from(table as PgTable)
+        .where(where)
+        .groupBy(time, model)
+        .orderBy(asc(time), asc(model))
+        .limit(MAX_SERIES_ROWS);
+    }),
+  );
+  // Parts follow each other in time.
+  const rows = found.flat().slice(0, MAX_SERIES_ROWS);
   return rows.map((row, index) => ({
     id: index + 1,
     user_id: query.user?.id ?? 0,

@@ -6,7 +6,7 @@ import { refuse } from "../../shared/failures.ts";
 import { offsetSeconds, startOfDay, stretchesOf } from "../../shared/local-time.ts";
 import type { Deps } from "../deps.ts";
 import { minorText } from "../../shared/currencies.ts";
-import { unitOf } from "../logs/dashboard.ts";
+import { unitOf } from "../logs/coarse-days.ts";
 import { creditedOrders } from "./order-list.ts";
 
 type StatementDeps = Pick<Deps, "db" | "clock" | "options" | "rails">;

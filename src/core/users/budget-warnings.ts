@@ -1,4 +1,5 @@
-// The warning that most of a budget is spent: to its owner, the way their notices go, once a period over all nodes.
+// The warning that most of a budget is spent: to its owner, the way their notices go, once a period over all nodes; to the
+// operator's inbox where a user has a budget and no way to be told.
 // Refuses to delay or fail a call: it is told in passing, and does its own work later.
 import { and, eq, lt } from "drizzle-orm";
 import { q } from "../../db/database.ts";
@@ -34,12 +35,23 @@ export function createBudgetWarnings(deps: DeliverDeps): BudgetWarnings {
 }
 
 async function warn(deps: DeliverDeps, { kind, user, token, use }: BudgetWarning): Promise<void> {
-  if (!isReachable(deps, user)) return;
+  const isToldByUs = isReachable(deps, user);
+  // Whose key it is has set its budget, and sees it beside the key; a user's is the operators' doing.
+  if (!isToldByUs && kind === "token") return;
   const id = token?.id ?? user.id;
   if (!(await claimPeriod(deps.db, `budget:${kind}:${id}`, use.start))) return;
   const { options } = deps;
   const zone = options.get("site.time_zone");
   const display = quotaDisplay(options);
+  if (!isToldByUs) {
+    const params = {
+      user: user.username,
+      used: shortQuotaText(use.spent, display),
+      budget: shortQuotaText(use.limits.budgetQuota, display),
+    };
+    deps.inbox.raise({ kind: "budget", subject: String(user.id), params });
+    return;
+  }
   const end = new Date((use.end + offsetSeconds(zone, use.end * 1000)) * 1000);
   const notice = budgetNotice(user.setting.language ?? options.get("site.language"), {
     key: token?.name,

@@ -192,6 +192,14 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     description: "Refused where a page of another site asks for it.",
   },
   "GET /api/user/self": { tag: "Account", summary: "Show the own account" },
+  "GET /api/user/self/limits": {
+    tag: "Account",
+    summary: "Show the budget and the limits in force for the own account",
+    description:
+      "Over all keys: the account's own, else its group's, else everybody's; those of a key count beside them, and the narrowest " +
+      "refuses. 0 is no such limit; null where there is none at all. `budget_used` is what is spent of the budget in this period, " +
+      "`budget_resets_at` (Unix seconds) when the next begins.",
+  },
   "PUT /api/user/self": {
     tag: "Account",
     summary: "Change the own account",
@@ -259,8 +267,19 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     description:
       "The answer has it without `sk-`. With the group `auto` each call takes the first group that has a channel for its model: of " +
       "`auto_groups` (at most ten, separated by commas), where the key names some, else of the site's own order. `max_quota` is the most that one call may cost, " +
-      "in units: a call is never charged above it; 0 is no cap.",
-    body: { name: "laptop", remain_quota: 500_000, expired_time: -1, unlimited_quota: false },
+      "in units: a call is never charged above it; 0 is no cap. `budget_quota` is what the key may spend in a day, week (from Monday) or " +
+      "month of the site's zone, as `budget_period` says; `rpm_limit` and `tpm_limit` are requests and tokens in any 60 seconds, " +
+      "`max_concurrency` calls at once: 0 is no limit. A call above one is refused with 429 `budget_exceeded` or `key_limit_exceeded`. " +
+      "The answer's `budget_used` is what is spent in this period, `budget_resets_at` (Unix seconds) when the next begins.",
+    body: {
+      name: "laptop",
+      remain_quota: 500_000,
+      expired_time: -1,
+      unlimited_quota: false,
+      budget_quota: 2_500_000,
+      budget_period: "day",
+      rpm_limit: 60,
+    },
     answer: {
       success: true,
       message: "",
@@ -331,6 +350,11 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Names and figures of a user's keys",
     description: "Never the keys.",
   },
+  "GET /api/user/{id}/limits": {
+    tag: "Users",
+    summary: "Show the budget and the limits in force for a user",
+    description: "As GET /api/user/self/limits.",
+  },
   "POST /api/user/": {
     tag: "Users",
     summary: "Make a user",
@@ -339,7 +363,10 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
   "PUT /api/user/": {
     tag: "Users",
     summary: "Change a user",
-    description: "`quota_change` is added to the balance, `quota` replaces it.",
+    description:
+      "`quota_change` is added to the balance, `quota` replaces it. `limits` are the user's own budget and limits over all keys, with the " +
+      "fields of a key: a field that is absent follows the group's and everybody's (options KeyLimitsGroup and KeyLimitsDefault), 0 is " +
+      "no limit, an empty object follows in all.",
     body: { id: 3, group: "vip", quota_change: 500_000 },
   },
   "POST /api/user/manage": {

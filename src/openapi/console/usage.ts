@@ -6,6 +6,8 @@ const SECONDS = {
   start_timestamp: "Unix seconds, included.",
   end_timestamp: "Unix seconds, included.",
 };
+const COUNTED =
+  "`total_more`: the count ended at `total`, there are more. `cut`: no sum knows the filter, so only the newest 500,000 rows were searched.";
 const MONTH = "Without a range: the month up to now.";
 const TASK_PAGE = { p: "Page; the first is 0." };
 const MILLISECONDS = {
@@ -14,8 +16,18 @@ const MILLISECONDS = {
 };
 
 export const usage: Readonly<Record<string, ConsoleOperation>> = {
-  "GET /api/log/": { tag: "Usage", summary: "List the log", fields: { ...FIRST_PAGE, ...SECONDS } },
-  "GET /api/log/self": { tag: "Usage", summary: "List the own log", fields: { ...FIRST_PAGE, ...SECONDS } },
+  "GET /api/log/": {
+    tag: "Usage",
+    summary: "List the log",
+    description: COUNTED,
+    fields: { ...FIRST_PAGE, ...SECONDS },
+  },
+  "GET /api/log/self": {
+    tag: "Usage",
+    summary: "List the own log",
+    description: COUNTED,
+    fields: { ...FIRST_PAGE, ...SECONDS },
+  },
   "GET /api/log/export": {
     tag: "Usage",
     summary: "The log as a CSV file",

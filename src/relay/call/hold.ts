@@ -252,7 +252,8 @@ function reserveFor(
     ...wantedOf(services, request, terms, growsAlong),
     promptTokens: prompt.tokens,
     tokens:
-      prompt.tokens + (endpoint.answersTokens === false ? 0 : answerTokens(terms, services.usual.of(model))),
+      prompt.tokens +
+      (endpoint.answersTokens === false ? 0 : answerTokens(terms, services.usual.of(model), growsAlong)),
   };
   if (!isFarEnough(services, request, terms, wanted.amount))
     return withCounted(services, request).then((counted) => reserveFor(services, counted, facts, growsAlong));
@@ -264,9 +265,17 @@ function reserveFor(
     : heldFor(services, request, { reservation: reserved, terms, growsAlong });
 }
 
-/** Of an answer of the usual length, or of the client's limit where that is shorter. */
-function answerTokens({ clientLimit, choices }: HoldTerms, usual: number): number {
-  return choices * Math.min(clientLimit ?? usual, usual);
+/**
+ * What a call counts towards tokens a minute while it is open: a stream begins with the usual length and counts on as it
+ * grows, any other call may take what its limit says before anybody can look.
+ */
+function answerTokens(
+  { clientLimit, maxOutput = Infinity, choices }: HoldTerms,
+  usual: number,
+  growsAlong: boolean,
+): number {
+  const most = Math.min(clientLimit ?? usual, maxOutput);
+  return choices * (growsAlong ? Math.min(most, usual) : most);
 }
 
 /** Reserves; where the balance cannot pay, clients of the endpoint know that by a code of its own. */

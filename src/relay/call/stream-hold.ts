@@ -25,7 +25,7 @@ export function createStreamHold(
 
   async function grow(wanted: number): Promise<void> {
     const units = unitsForMore(outputRate, wanted);
-    const added = await reservation.grow(units);
+    const added = await reservation.grow(units, wanted);
     tokens += added >= units ? wanted : added / outputRate;
     if (added >= units) return;
     // From here on every unit counts, and so does the prompt's estimate.
@@ -61,6 +61,7 @@ export async function coverFull(
   if (!hold.grows || hold.outputRate <= 0) return true;
   const tokens = await countTokens();
   if (tokens <= hold.tokens) return true;
-  const units = unitsForMore(hold.outputRate, tokens - hold.tokens);
-  return (await reservation.grow(units)) >= units;
+  const more = tokens - hold.tokens;
+  const units = unitsForMore(hold.outputRate, more);
+  return (await reservation.grow(units, more)) >= units;
 }

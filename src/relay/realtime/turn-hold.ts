@@ -87,7 +87,7 @@ export function coverTurn(turn: TurnHold, usage: Usage): TurnCover | Promise<Tur
   const step = Math.max(unitsForMore(outputRate, STEP_TOKENS), ahead - reservation.amount);
   const more = Math.min(step, left - reservation.amount);
   if (more <= 0) return judge();
-  const grown = reservation.grow(more);
+  const grown = reservation.grow(more, outputRate > 0 ? Math.floor(more / outputRate) : 0);
   return typeof grown === "number" ? judge() : grown.then(judge);
 }
 

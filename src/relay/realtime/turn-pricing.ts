@@ -8,7 +8,7 @@ import type { Usage } from "../../shared/usage.ts";
 import type { Caller } from "../call/admission.ts";
 import type { RelayParts } from "../call/services.ts";
 import { overCap } from "../call/cap.ts";
-import { outputRateOf, turnReserve } from "./turn-hold.ts";
+import { outputRateOf, tokensOf, turnReserve } from "./turn-hold.ts";
 import type { SessionCap, TurnHold } from "./turn-hold.ts";
 
 interface TurnToHold {
@@ -48,7 +48,16 @@ export function createTurnHolds(deps: Deps, { usual }: Pick<RelayParts, "usual">
       if (cap && left !== undefined && wanted.least > left)
         throw overCap(options, cap.spent + wanted.least, cap.units);
       const amount = Math.min(wanted.amount, left ?? Infinity);
-      const reservation = await ledger.reserve({ requestId, user, token, amount, least: wanted.least });
+      const read = context ? tokensOf(context) : 0;
+      const reservation = await ledger.reserve({
+        requestId,
+        user,
+        token,
+        amount,
+        least: wanted.least,
+        promptTokens: read,
+        tokens: read + Math.min(outputLimit ?? Infinity, usual.of(model)),
+      });
       return { reservation, price, outputRate: outputRateOf(price), left, session: cap };
     },
     // The running turn's own hold is all that is left: whichever of user and key has less is named.

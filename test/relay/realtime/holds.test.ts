@@ -112,6 +112,22 @@ for (const database of ["sqlite", "postgres"] as const) {
       await until(async () => ((await account(user)).reserved === 0 ? true : undefined));
     });
 
+    test("a turn that grows into the key's budget ends there, and the session with it", async () => {
+      const budget = 3000;
+      const { client, peer } = await session(50_000_000, { budgetQuota: budget, budgetPeriod: "day" });
+      peer.say({ type: "response.created", response: { id: "short" } });
+      for (let second = 0; second < 10; second++) peer.say(delta);
+      expect(await peer.nextJson()).toEqual({ type: "response.cancel" });
+      peer.say(responseDone("short", null, "cancelled"));
+      expect(await client.nextOf("error")).toMatchObject({ error: { code: "budget_exceeded" } });
+      expect(await client.closed).toEqual({ code: 1008, reason: "budget_exceeded" });
+      const charge = await until(async () => (await g.logs()).at(-1));
+      expect(charge?.other).toMatchObject({ end_reason: "balance", stopped: "balance" });
+      expect(charge?.quota).toBe(
+        Math.trunc(Math.floor(budget / SPOKEN / TOKENS_PER_SECOND) * TOKENS_PER_SECOND) * SPOKEN,
+      );
+    });
+
     test("all turns of a session share its cap: it ends at it, and is never charged above it", async () => {
       const cap = 20_000;
       const { client, peer, user } = await session(1_000_000, { maxQuota: cap });

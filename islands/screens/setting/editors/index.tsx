@@ -17,6 +17,8 @@ import { RATE_LIMIT_KEYS, RateLimitPanel } from "./rate-limit.tsx";
 import { ShareEditor } from "./share.tsx";
 import { VERSION_KEYS, VersionPanel } from "./version.tsx";
 
+/** Of both options of its kind. */
+const KeyLimits = lazyPart<OptionEditorProps>(() => import("./key-limits.tsx"));
 /** The largest of them, and the one of fewest visits. */
 const PricesPanel = lazyPart<OptionPanelProps>(() => import("./prices.tsx"));
 
@@ -29,6 +31,8 @@ const EDITORS: Readonly<Record<string, ComponentType<OptionEditorProps>>> = {
   "gemini.supported_imagine_models": NameList,
   "gemini.thinking_adapter_budget_tokens_percentage": ShareEditor,
   "gemini.version_settings": GeminiVersions,
+  KeyLimitsDefault: KeyLimits,
+  KeyLimitsGroup: KeyLimits,
   PayMethods: PayMethodList,
   "payment_setting.amount_options": AmountList,
   Notice: ContentEditor,

@@ -1,0 +1,87 @@
+// How far back rows are read where no sum and no index knows what is asked: the newest 500,000, and it is told.
+// Refuses nothing: a key's name that somebody's keys bear becomes their ids, which the sums know.
+import { and, desc, eq, max, sql } from "drizzle-orm";
+import { LogType } from "../../shared/enums.ts";
+import type { Deps } from "../deps.ts";
+import { countsOverTime } from "./coarse.ts";
+import { END_OF_TIME, HOUR_SECONDS, isRareScan, isSummed, wantsRare } from "./filter.ts";
+import type { LogFilter } from "./filter.ts";
+
+/** Rows that are read at most to find some that match. */
+export const MOST_READ = 500_000;
+/** Of the rare ones, which lie far apart. */
+const MOST_RARE_READ = 100_000;
+/** Beyond this many keys of a name each stretch of the log has some of them. */
+const MOST_KEYS = 50;
+const DAY = 24 * HOUR_SECONDS;
+
+export interface BoundedFilter {
+  /** What is read. */
+  filter: LogFilter;
+  /** Older rows of the range were left out. */
+  isCut: boolean;
+}
+
+type BoundDeps = Pick<Deps, "db">;
+
+/** The filter by what the sums know, else with a beginning behind which MOST_READ rows lie. */
+export async function bounded(deps: BoundDeps, filter: LogFilter): Promise<BoundedFilter> {
+  if (filter.requestId !== undefined) return { filter, isCut: false };
+  const known = await withTokenIds(deps, filter);
+  const from = await (isSummed(known) ? rareFrom(deps, known) : rawFrom(deps, known));
+  return from > known.from ? { filter: { ...known, from }, isCut: true } : { filter: known, isCut: false };
+}
+
+async function withTokenIds({ db }: BoundDeps, filter: LogFilter): Promise<LogFilter> {
+  const { tokenName, ...rest } = filter;
+  if (tokenName === undefined) return filter;
+  const { tokens } = db.t;
+  const own = filter.userId === undefined ? undefined : eq(tokens.userId, filter.userId);
+  const found = await db.orm
+    .select({ id: tokens.id, userId: tokens.userId })
+    .from(tokens)
+    .where(and(eq(tokens.name, tokenName), own))
+    .limit(MOST_KEYS + 1);
+  if (found.length === 0 || found.length > MOST_KEYS) return filter;
+  const owners = [...new Set(found.map(({ userId }) => userId))];
+  return { ...rest, tokenIds: found.map(({ id }) => id), owners };
+}
+
+/** The hour in which the MOST_READth newest row of the user's, or of all, lies. */
+async function rawFrom({ db }: BoundDeps, { userId, from, to }: LogFilter): Promise<number> {
+  const { rollups } = db.t;
+  const filter: LogFilter = { type: 0, from, to, ...(userId === undefined ? {} : { userId }) };
+  const own = userId === undefined ? undefined : eq(rollups.userId, userId);
+  const [newest] = await db.reader
+    .select({ hour: max(rollups.hour) })
+    .from(rollups)
+    .where(own);
+  let end = Math.min(Math.ceil(to / HOUR_SECONDS) * HOUR_SECONDS, Number(newest?.hour ?? 0) + HOUR_SECONDS);
+  const first = from - (from % HOUR_SECONDS);
+  let read = 0;
+  for (let days = 1; end > first; days *= 4) {
+    const start = Math.max(first, end - days * DAY);
+    const hours = await countsOverTime(db, { filter, from: start, to: end, isHourly: true });
+    for (const { at, total } of hours.sort((a, b) => b.at - a.at)) {
+      read += total;
+      if (read >= MOST_READ) return at;
+    }
+    end = start;
+  }
+  return 0;
+}
+
+/** The moment of the MOST_RARE_READth newest error, where errors would have to be read one by one. */
+async function rareFrom({ db }: BoundDeps, filter: LogFilter): Promise<number> {
+  if (!wantsRare(filter) || !isRareScan(filter)) return 0;
+  const { logs } = db.t;
+  const to = Math.min(filter.to, END_OF_TIME);
+  const [row] = await db.reader
+    .select({ at: logs.createdAt })
+    .from(logs)
+    .where(and(sql`${logs.type} <> 2`, eq(logs.type, LogType.error), sql`${logs.createdAt} < ${to}`))
+    .orderBy(desc(logs.createdAt))
+    .limit(1)
+    .offset(MOST_RARE_READ);
+  return row?.at ?? 0;
+}

@@ -34,6 +34,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   beforeAll(async () => {
     stripe = startFakeStripe();
     app = await startTestApp({ database, clock });
+    // Pages of a site that nobody has set up lead to the setup.
+    const account = { username: "owner", password: "long enough", confirmPassword: "long enough" };
+    await app.call("POST", "/api/setup", account);
     root = await app.createUser({ role: Role.root });
     await app.createChannel({});
     const { options } = app.deps;

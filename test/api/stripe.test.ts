@@ -34,6 +34,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   beforeAll(async () => {
     stripe = startFakeStripe();
     app = await startTestApp({ database, clock });
+    // Pages of a site that nobody has set up lead to the setup.
+    const account = { username: "owner", password: "long enough", confirmPassword: "long enough" };
+    await app.call("POST", "/api/setup", account);
     root = await app.createUser({ role: Role.root });
     await app.createChannel({});
     const { options } = app.deps;
@@ -425,6 +428,13 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       "/api/log/?page_size=100",
       "/api/log/export?type=0",
       `/api/user/statement?month=2026-11&format=csv&user_id=${buyer.id}`,
+      // The pages carry what they show as data.
+      "/setting?tab=payment",
+      "/order",
+      `/order?order=${session.client_reference_id}`,
+      "/topup",
+      `/topup/receipt/${session.client_reference_id}`,
+      "/topup/statement?month=2026-11",
     ];
     for (const path of paths) {
       const { status, text } = await app.call("GET", path, undefined, root);

@@ -470,6 +470,10 @@ export function buildSchema(d: Dialect) {
       tag: d.text(),
       setting: d.text().notNull().default(""),
       paramOverride: d.text().notNull().default(""),
+      /** JSON text: headers by name ("" takes one out), and patterns of those of the client that pass. */
+      headerOverride: d.text().notNull().default(""),
+      /** JSON text: the gates of single request fields, above what `setting` says. */
+      settings: d.text().notNull().default(""),
       maxInputTokens: d.big().notNull().default(0),
       /** Which of its keys a call gets: polling, random or affinity. */
       multiKeyMode: d.text().notNull().default("polling"),

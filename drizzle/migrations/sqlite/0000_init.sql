@@ -99,6 +99,8 @@ CREATE TABLE `channels` (
 	`tag` text,
 	`setting` text DEFAULT '' NOT NULL,
 	`param_override` text DEFAULT '' NOT NULL,
+	`header_override` text DEFAULT '' NOT NULL,
+	`settings` text DEFAULT '' NOT NULL,
 	`max_input_tokens` integer DEFAULT 0 NOT NULL,
 	`multi_key_mode` text DEFAULT 'polling' NOT NULL,
 	`max_concurrency` integer DEFAULT 0 NOT NULL,

@@ -26,7 +26,8 @@ export function refusalOf(
   return new Failure("limit", "quota_held", { retryAfterSeconds: HELD_RETRY_SECONDS });
 }
 
-function userShort(
+/** The balance does not pay the amount. */
+export function userShort(
   options: Deps["options"],
   { available, amount, isPlan }: { available: number; amount: number; isPlan: boolean },
 ): Failure {

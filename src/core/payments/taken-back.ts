@@ -13,8 +13,9 @@ import { refundOrdered } from "../plans/purchases.ts";
 import type { CreditSteps } from "../plans/purse.ts";
 import { disputeFlagSteps } from "./flags.ts";
 import { rewardBackSteps } from "./rewards.ts";
-import { debitFor, lockedOrder, nowSeconds, PAYABLE } from "./orders.ts";
+import { lockedOrder, nowSeconds, PAYABLE } from "./orders.ts";
 import type { OrderRow, PaymentDeps } from "./orders.ts";
+import { debitFor } from "./shares.ts";
 
 /** What of an order's money is not the site's any more, in minor units, from what was known of it under the row's lock. */
 type TakenBack = (known: { refundedMinor: number; disputedMinor: number; moneyMinor: number }) => {

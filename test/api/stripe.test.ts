@@ -415,6 +415,17 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     });
   });
 
+  test("a receipt has the site's time and names its zone, whatever the reader's", async () => {
+    await set("site.time_zone", "Asia/Tokyo");
+    const session = await order();
+    await tell(COMPLETED, paid(session));
+    const path = `/topup/receipt/${session.client_reference_id}`;
+    const headers = { ...buyer.headers, cookie: `${buyer.headers["cookie"]}; time-zone=America%2FLima` };
+    const page = await (await fetch(app.url + path, { headers })).text();
+    const there = new Date(clock.nowMs() + 9 * HOUR_MS).toISOString().slice(0, 19).replace("T", " ");
+    expect(page).toContain(`${there} (Asia/Tokyo)`);
+  });
+
   test("no secret of a rail leaves the house: options, orders, what the rail said, logs, statement, status", async () => {
     const session = await order();
     await tell(COMPLETED, paid(session));

@@ -420,7 +420,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const session = await order();
     await tell(COMPLETED, paid(session));
     const path = `/topup/receipt/${session.client_reference_id}`;
-    const headers = { ...buyer.headers, cookie: `${buyer.headers["cookie"]}; time-zone=America%2FLima` };
+    const headers = { ...buyer.headers, cookie: `${buyer.headers["cookie"]}; tz=America%2FLima` };
     const page = await (await fetch(app.url + path, { headers })).text();
     const there = new Date(clock.nowMs() + 9 * HOUR_MS).toISOString().slice(0, 19).replace("T", " ");
     expect(page).toContain(`${there} (Asia/Tokyo)`);

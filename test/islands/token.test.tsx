@@ -219,7 +219,7 @@ describe("the list", () => {
 
   test("the warning stands there until it is closed", async () => {
     const island = open({ language: "zh" });
-    const text = "令牌无法精确控制使用额度，只允许自用，请勿直接将令牌分发给他人。";
+    const text = "令牌只允许自用，请勿直接将令牌分发给他人；每个令牌都可以设置自己的预算和限制。";
     expect(screen.getByText(text)).toBeTruthy();
     await island.user.click(screen.getByRole("button", { name: "关闭" }));
     expect(screen.queryByText(text)).toBeNull();

@@ -1,6 +1,6 @@
 // What is earned, below what is used: revenue, cost and margin over the same time, and by channel, model, group or day.
 // Refuses to draw an unknown cost as none: it is hatched, and said in words.
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { api, call, failureMessage } from "../../lib/api.ts";
 import { siteZone, status } from "../../lib/boot.ts";
 import { useChartCursor } from "../../lib/chart-cursor.ts";
@@ -16,9 +16,9 @@ import {
 import { useT } from "../../lib/i18n.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { rangePatch } from "../../lib/time-range.ts";
+import { useSeen } from "../../lib/use-seen.ts";
 import type { Margins } from "../../lib/wire.ts";
 import { BarChart } from "../../ui/chart-bars.tsx";
-import { whenIdle } from "../../lib/when-idle.ts";
 import { FailureNotice } from "../../ui/feedback.tsx";
 
 const PLOT = 160;
@@ -36,11 +36,13 @@ export interface MarginPanelProps {
   onRange: (patch: Record<string, string | number | undefined>) => void;
 }
 
-function useMargins({ from, to, step }: MarginPanelProps, by: Dimension) {
+/** Asked for once the panel comes near the window: it stands below what the dashboard is opened for. */
+function useMargins({ from, to, step }: MarginPanelProps, by: Dimension, isSeen: boolean) {
   const [found, setFound] = useState<Margins>();
   const [failure, setFailure] = useState<string>();
   const [round, setRound] = useState(0);
   useEffect(() => {
+    if (!isSeen) return undefined;
     let isGone = false;
     const query = {
       start_timestamp: String(from),
@@ -49,31 +51,28 @@ function useMargins({ from, to, step }: MarginPanelProps, by: Dimension) {
       by,
       time_zone: siteZone.peek(),
     };
-    // The page comes to life first.
-    whenIdle(() => {
-      if (isGone) return;
-      call(api.data.margin.get({ query })).then(
-        (margins) => {
-          if (isGone) return;
-          setFound(margins);
-          setFailure(undefined);
-        },
-        (error: unknown) => isGone || setFailure(failureMessage(error)),
-      );
-    });
+    call(api.data.margin.get({ query })).then(
+      (margins) => {
+        if (isGone) return;
+        setFound(margins);
+        setFailure(undefined);
+      },
+      (error: unknown) => isGone || setFailure(failureMessage(error)),
+    );
     return () => {
       isGone = true;
     };
-  }, [from, to, step, by, round]);
+  }, [from, to, step, by, round, isSeen]);
   return { found, failure, again: async () => setRound((value) => value + 1) };
 }
 
 export default function MarginPanel(props: MarginPanelProps) {
   const t = useT();
   const [by, setBy] = useState<Dimension>("channel");
-  const { found, failure, again } = useMargins(props, by);
+  const box = useRef<HTMLDivElement>(null);
+  const { found, failure, again } = useMargins(props, by, useSeen(box));
   if (failure !== undefined) return <FailureNotice text={failure} onRetry={again} />;
-  if (!found) return <div className="skeleton mt-8 h-64 rounded-box" aria-hidden />;
+  if (!found) return <div ref={box} className="skeleton mt-8 h-64 rounded-box" aria-hidden />;
   const { total } = found;
   const isBlank = total.known_calls === 0 && total.cost === 0;
   return (

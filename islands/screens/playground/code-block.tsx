@@ -1,32 +1,13 @@
 // A block of code: its language, a button that copies it, its colours as soon as they are there.
 import type { ReactNode } from "react";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useMemo, useRef } from "react";
 import { useT } from "../../lib/i18n.ts";
+import { useSeen } from "../../lib/use-seen.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { useLoaded } from "./use-loaded.ts";
 
 /** Longer code stays without colours. */
 const MOST_COLOURED = 60_000;
-
-/** So near to the window colours are looked for. */
-const NEAR = "400px";
-
-/** True from when it comes near the window: of a long answer most code is out of sight. */
-function useSeen(box: React.RefObject<HTMLElement | null>): boolean {
-  const [isSeen, setSeen] = useState(typeof IntersectionObserver === "undefined");
-  useEffect(() => {
-    if (isSeen || !box.current) return undefined;
-    const observer = new IntersectionObserver(
-      (entries) => {
-        if (entries.some(({ isIntersecting }) => isIntersecting)) setSeen(true);
-      },
-      { rootMargin: NEAR },
-    );
-    observer.observe(box.current);
-    return () => observer.disconnect();
-  }, [isSeen]);
-  return isSeen;
-}
 
 export interface CodeBlockProps {
   text: string;

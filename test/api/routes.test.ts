@@ -55,6 +55,9 @@ const PUBLIC = [
 ];
 /** Everybody who is signed in may call these; they answer about the caller only. */
 const USER = [
+  "GET /api/plan/self",
+  "POST /api/plan/self/:id/cancel",
+  "POST /api/plan/:id/buy",
   "GET /api/user/sessions",
   "DELETE /api/user/sessions/:id",
   "POST /api/user/sessions/revoke-others",

@@ -148,6 +148,8 @@ describe.each(DATABASE_KINDS)("service tiers on %s", (database) => {
     const row = await chat(whole("default"), asked);
     expect([row.quota, sent()]).toEqual([USUAL, "priority"]);
     expect(row.other["cost"]).toMatchObject({ tier: "default", asked: { tier: "priority" } });
+    // money.md 3's example: where it is given, too, twice the price.
+    expect((await chat(whole("priority"), asked)).quota).toBe(2 * USUAL);
     expect((await chat(chatStream("default"), { ...asked, stream: true })).quota).toBe(USUAL);
     expect((await chat(whole("priority"), asked)).quota).toBe(USUAL * 2);
     expect((await chat(chatStream("priority"), { ...asked, stream: true })).quota).toBe(USUAL * 2);

@@ -233,10 +233,10 @@ export interface Arrival {
 /** A busy machine may paint between two pieces of the document: a hairline then moves by a fraction of a pixel. */
 const MOST_SHIFT = 0.002;
 /**
- * What a page shows the first rows of and edits as a whole: thousands of models do not travel in its markup, and are asked for
- * while those rows are read.
+ * What is asked for while the first rows are read. A page that shows the first rows of a sheet and edits it as a whole: thousands
+ * of models do not travel in its markup. What stands below a dashboard and is asked for when it comes near the window.
  */
-const BEYOND_FIRST_ROWS = new Set(["/api/price/desk"]);
+const BEYOND_FIRST_ROWS = new Set(["/api/price/desk", "/api/data/margin"]);
 const DATA_REQUESTS = new Set(["fetch", "xhr", "eventsource", "websocket"]);
 
 export interface Visitor {

@@ -23,7 +23,7 @@ export function BudgetBar({ budget, used, label, per }: BudgetBarProps) {
     >
       <span className="whitespace-nowrap tabular-nums">
         {words}
-        {per === undefined ? null : <span className="text-muted"> {per}</span>}
+        {per === undefined ? null : <span className="text-muted max-sm:hidden"> {per}</span>}
       </span>
       <span
         className="thin-bar"

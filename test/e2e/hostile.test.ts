@@ -198,7 +198,7 @@ describe("what opens over a page", () => {
 
     await goTo(visit, "/token?new=1");
     const dialog = page.locator("dialog[open]");
-    await dialog.locator("summary").first().click();
+    await dialog.locator("details", { hasText: "Limit models" }).locator("summary").click();
     await dialog.getByRole("switch", { name: "Limit models" }).check();
     const group = dialog.getByRole("group", { name: "Models to choose from" });
     await group.getByText(/and [\d,]+ more/).waitFor();

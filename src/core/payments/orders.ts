@@ -356,6 +356,8 @@ function* receiveSteps(tx: Orm, deps: PaymentDeps, credit: CreditSteps, payment:
  * durable; rejects when the database cannot write, and then nothing has happened.
  */
 export async function receivePayment(deps: PaymentDeps, payment: Payment): Promise<Verdict> {
+  // A plan that begins shares out what was called before it.
+  await deps.ledger.entered();
   const attempt = (given: Payment) =>
     deps.ledger.atomic(function* (tx, credit) {
       const verdict = yield* receiveSteps(tx, deps, credit, given);
@@ -399,6 +401,7 @@ export async function completeOrder(
   { tradeNo, reason, isProRata }: ByHand,
 ): Promise<void> {
   const { orders, users } = deps.db.t;
+  await deps.ledger.entered();
   await deps.ledger.atomic(function* (tx, credit) {
     const found = yield* lockedOrder(tx, deps, "", tradeNo);
     if (!found) throw refuse("order_missing");

@@ -90,6 +90,8 @@ export async function takeBack(
   taken: TakenBack,
 ): Promise<number> {
   const { orders, users } = deps.db.t;
+  // What a plan's period owes for is what was called before the money went back, also where it has only been settled.
+  await deps.ledger.entered();
   return deps.ledger.atomic(function* (tx, credit) {
     const order = yield* lockedOrder(tx, deps, "", tradeNo);
     if (!order) throw refuse("order_missing");

@@ -21,7 +21,8 @@ const files = [...new Bun.Glob("src/{api,relay,pages,http}/**/*.{ts,tsx}").scanS
     return {
       file,
       text,
-      prefixes: mounts.length > 0 ? mounts.map((found) => found[1] ?? found[2] ?? "") : [""],
+      // A file may also hold calls that stand below no prefix.
+      prefixes: [...mounts.map((found) => found[1] ?? found[2] ?? ""), ""],
     };
   });
 

@@ -89,6 +89,7 @@ const RULES: Record<string, readonly string[]> = {
     "src/core/options",
     "src/core/prices",
     "src/core/channels",
+    "src/core/plans",
     "src/db",
     "src/shared",
   ],

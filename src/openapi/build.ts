@@ -225,6 +225,9 @@ function consoleOperation(name: string, own: Declared, body: Schema | undefined)
         ...(row?.csv === undefined
           ? {}
           : { content: { "text/csv": { schema: { type: "string", description: row.csv } } } }),
+        ...(row?.file === undefined
+          ? {}
+          : { content: { [JSON_TYPE]: { schema: { type: "object", description: row.file } } } }),
         ...(answer === undefined
           ? {}
           : { content: { [JSON_TYPE]: { schema: refusable(answer), ...exampleOf(row?.answer) } } }),

@@ -61,6 +61,8 @@ export interface ConsoleOperation {
   readonly answer?: unknown;
   /** A file in place of JSON: what a line of it is. */
   readonly csv?: string;
+  /** A JSON file that stands in no envelope: what it holds. */
+  readonly file?: string;
   /** How an API key is shown, where the call is open but for one. */
   readonly key?: "apiKey" | "keyInQuery";
   /** What a query field means here, where it differs from its usual meaning in parameters.ts. */

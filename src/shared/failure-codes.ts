@@ -191,7 +191,6 @@ export const CONSOLE_CODES = {
   config_not_map: ["client"],
   config_not_number: ["client"],
   config_not_text: ["client"],
-  config_not_yet: ["client"],
   config_price_base: ["client"],
   config_price_both: ["client"],
   config_price_doubled: ["client"],

@@ -416,7 +416,11 @@ describe("what is refused", () => {
       `format: 1\nchannels:\n  c:\n${CHANNEL}    base_url: 'http://u:***@h:1'\n    key: \${MAIN_KEY}\n`,
       ":6: channels.c.base_url: *** stands for the password",
     ],
-    ["plans", "format: 1\nplans: {}\n", ":2: plans: This release has no plans yet"],
+    [
+      "a plan that lasts so many of nothing",
+      "format: 1\nplans:\n  Pro: {quota: 5, duration_unit: moon, wallet_price: 5}\n",
+      ":3: plans.Pro.duration_unit: ",
+    ],
     [
       "pruning what is not there",
       "format: 1\nprune: [prices]\nchannels: {}\n",

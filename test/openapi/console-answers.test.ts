@@ -58,7 +58,7 @@ class Caller {
 
 /** They call providers, end the session, or ask for a key. */
 const ELSEWHERE =
-  /^GET \/api\/(user\/bulk\/\{id\}$|oauth\/.*|custom-oauth-provider\/\{id\}$|log\/(token|export|self\/export)$|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|payment\/|user\/(logout|token|export|self\/export|epay\/notify|topup\/\{trade_no\}(\/events)?|statement)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$/;
+  /^GET \/api\/(user\/bulk\/\{id\}$|oauth\/.*|custom-oauth-provider\/\{id\}$|log\/(token|export|self\/export)$|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|payment\/|user\/(logout|token|export|self\/export|epay\/notify|topup\/\{trade_no\}(\/events)?|statement)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$|^GET \/api\/cost\/drift$/;
 const QUERIES: Record<string, readonly string[]> = {
   "GET /api/log/": ["?page_size=100", "?type=5&page_size=100", "?type=3"],
   "GET /api/log/self": ["?page_size=100"],
@@ -250,6 +250,9 @@ async function fullSite(database: DatabaseKind): Promise<void> {
       expect(file.headers.get("content-type")).toStartWith("text/csv");
       measure.expectAnswer(name, file.status, file.text, "text/csv");
     }
+    // Of one channel, whose bills are compared.
+    const channel = [...app.deps.routing.channels()][0];
+    await caller.ask("GET /api/cost/drift", { as: root, query: `?channel_id=${channel?.id}` });
     const { logs } = app.deps.db.t;
     const { key, id: tokenId } = await app.createToken(user.id);
     await app.deps.db.orm.update(logs).set({ tokenId }).where(eq(logs.userId, user.id));

@@ -9,6 +9,7 @@ import type { ChannelRow } from "../channels/rows.ts";
 import { noKeyReason } from "../channels/no-key-reason.ts";
 import type { OptionAuthor } from "../options/store.ts";
 import type { ChannelPlan } from "./channels.ts";
+import { writePlans } from "./plans.ts";
 import { isOneOf, judgeConfig, standsInTheWay } from "./plan.ts";
 import type { ConfigPlan, ConfigRequest } from "./plan.ts";
 import { refuseMoved } from "./state.ts";
@@ -57,6 +58,7 @@ export async function applyConfig(
   try {
     const ids = await deps.options.write(function* (tx) {
       yield* refuseMoved(deps, tx, judge.state, touched);
+      yield* writePlans(deps, tx, judge);
       const changed = yield* writeChannels(deps, tx, judge.channels);
       return { writes, value: changed };
     }, author);

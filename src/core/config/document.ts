@@ -5,6 +5,7 @@ import { judgeAutoGroups, judgeGroupMap, judgeGroups } from "./groups.ts";
 import { isRecord, wrong } from "./judge.ts";
 import type { Judge } from "./judge.ts";
 import { judgeOptions, textsAfter } from "./options.ts";
+import { judgePlans } from "./plans.ts";
 import { judgePrices, quotaPerUnitIn } from "./prices.ts";
 import type { ConfigState } from "./state.ts";
 
@@ -19,11 +20,11 @@ const SECTIONS: Readonly<Record<string, (judge: Judge, value: unknown) => void>>
   auto_groups: judgeAutoGroups,
   prices: (judge, value) => judgePrices(judge, value, quotaPerUnitIn(textsAfter(judge))),
   channels: judgeChannels,
-  plans: (judge) => wrong(judge, ["plans"], "config_not_yet", { name: "plans" }),
+  plans: judgePlans,
 };
 
 const NAMES = Object.keys(SECTIONS);
-const MAP_NAMES = NAMES.filter((name) => name !== "auto_groups" && name !== "plans");
+const MAP_NAMES = NAMES.filter((name) => name !== "auto_groups");
 
 function prunesOf(judge: Judge, document: Record<string, unknown>): string[] {
   const { prune = false } = document;
@@ -53,6 +54,7 @@ export function judgeDocument(
     prices: [],
     options: [],
     channels: [],
+    plans: [],
   };
   if (!isRecord(document)) {
     wrong(judge, [], "config_not_map");

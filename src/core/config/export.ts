@@ -3,6 +3,7 @@ import { FORMAT } from "./document.ts";
 import { shownChannels } from "./channels.ts";
 import { shownGroups } from "./groups.ts";
 import { shownOptions } from "./options.ts";
+import { shownPlans } from "./plans.ts";
 import { shownPrices } from "./prices.ts";
 import { readState } from "./state.ts";
 import type { ConfigDeps } from "./state.ts";
@@ -16,9 +17,17 @@ export interface ConfigExport {
 }
 
 export async function exportConfig(deps: ConfigDeps): Promise<ConfigExport> {
-  const { texts, channels: rows } = await readState(deps);
+  const { texts, channels: rows, plans } = await readState(deps);
   const { options, secrets } = shownOptions(texts);
   const { channels, unnamed } = shownChannels(rows);
-  const document = { format: FORMAT, options, ...shownGroups(texts), prices: shownPrices(texts), channels };
+  const prices = shownPrices(texts);
+  const document = {
+    format: FORMAT,
+    options,
+    ...shownGroups(texts),
+    prices,
+    channels,
+    plans: shownPlans(plans),
+  };
   return { document, secrets, unnamed };
 }

@@ -7,6 +7,7 @@ import type { PriceRow } from "../../shared/price-row.ts";
 import type { SentChange } from "../prices/changes.ts";
 import type { OptionWrite } from "../options/store.ts";
 import type { ChannelPlan } from "./channels.ts";
+import type { PlanChange } from "./plans.ts";
 import type { ConfigState } from "./state.ts";
 
 /** A place in the file: names of maps and numbers of list items. */
@@ -46,6 +47,7 @@ export interface Judge {
   /** Of all other options. */
   readonly options: OptionWrite[];
   readonly channels: ChannelPlan[];
+  readonly plans: PlanChange[];
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {

@@ -144,7 +144,8 @@ function hashOf({ seal }: ConfigDeps, judge: Judge, prices: readonly PriceChange
     changes === undefined ? null : secret(JSON.stringify(changes)),
     keys === undefined ? null : secret(keys.join("\n")),
   ]);
-  const content = [prices.length > 0 ? judge.state.revision : 0, prices, options, channels];
+  const plans = judge.plans.map(({ title, before, columns }) => [title, before?.id ?? 0, columns ?? null]);
+  const content = [prices.length > 0 ? judge.state.revision : 0, prices, options, channels, plans];
   return new Bun.CryptoHasher("sha256").update(JSON.stringify(content)).digest("hex");
 }
 
@@ -182,7 +183,7 @@ function missingSwitches(judge: Judge): ConfigGuard[] {
   }));
 }
 
-const EMPTIABLE = new Set(["prices", "groups", "channels"]);
+const EMPTIABLE = new Set(["prices", "groups", "channels", "plans"]);
 
 /** A section that loses all that it had and gets nothing: more often a slip than a wish. */
 function emptied(judge: Judge): ConfigGuard[] {

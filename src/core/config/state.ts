@@ -10,6 +10,8 @@ import { PRICE_OPTIONS } from "../prices/changes.ts";
 import { lockPrices, priceState } from "../prices/revisions.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { ChannelRow } from "../channels/rows.ts";
+import type { PlanRow } from "../plans/purse.ts";
+import { plansOf } from "./plans.ts";
 
 /** A channel, with the hashes of its keys in their order. */
 export interface ConfigChannel extends ChannelRow {
@@ -24,6 +26,8 @@ export interface ConfigState {
   texts: ReadonlyMap<OptionKey, string>;
   /** By id. */
   channels: readonly ConfigChannel[];
+  /** Those on the list, by id. */
+  plans: readonly PlanRow[];
   /** The rows of options as they are stored, to know them again. */
   stored: ReadonlyMap<string, string>;
 }
@@ -57,6 +61,7 @@ export async function readState({ db, seal }: Pick<Deps, "db" | "seal">): Promis
         await db.orm.select().from(channels).orderBy(channels.id),
         await db.orm.select(hashColumns(db)).from(db.t.channelKeys),
       ),
+      plans: await plansOf(db, db.orm),
       stored,
     };
   }

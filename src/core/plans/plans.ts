@@ -77,7 +77,7 @@ const wrong = (code: Parameters<typeof refuse>[0], param: string): Failure =>
   new Failure("client", code, { param });
 
 /** The columns of a plan. Throws `plan_title`, `plan_price`, `plan_no_price`, `plan_duration`, `plan_group`, `quota_out_of_range`. */
-function planColumns({ options }: Pick<Deps, "options">, sent: PlanFields) {
+export function planColumns(isGroup: (group: string) => boolean, sent: PlanFields) {
   const title = sent.title.trim();
   const length = charactersIn(title);
   if (length === 0 || length > MAX_PLAN_TITLE) throw wrong("plan_title", "title");
@@ -95,7 +95,7 @@ function planColumns({ options }: Pick<Deps, "options">, sent: PlanFields) {
   const { duration_unit: durationUnit, duration_count: durationCount } = sent;
   if (!Number.isInteger(durationCount) || durationCount < 1 || durationCount > MOST_OF_UNIT[durationUnit])
     throw wrong("plan_duration", "duration_count");
-  if (sent.group !== "" && !Object.hasOwn(options.get("GroupRatio"), sent.group))
+  if (sent.group !== "" && !isGroup(sent.group))
     throw wrong("plan_group", "group");
   const { max_per_user: maxPerUser } = sent;
   if (!Number.isInteger(maxPerUser) || maxPerUser < 0 || maxPerUser > MOST_PER_USER)
@@ -117,6 +117,8 @@ function planColumns({ options }: Pick<Deps, "options">, sent: PlanFields) {
     enabled: sent.enabled,
   };
 }
+
+export type PlanColumns = ReturnType<typeof planColumns>;
 
 /** All that are not taken away, with how many of each were sold and run. */
 export async function listPlans({ db }: Pick<Deps, "db">) {
@@ -158,7 +160,8 @@ function* savePlanSteps(
   { id, fields, by }: { id: number; fields: PlanFields; by: AuditActor },
 ): Steps<number> {
   const { plans } = deps.db.t;
-  const columns = planColumns(deps, fields);
+  const ratios = deps.options.get("GroupRatio");
+  const columns = planColumns((group) => Object.hasOwn(ratios, group), fields);
   yield* refuseTaken(tx, deps, columns.title, id);
   const now = nowSeconds(deps);
   const user = { id: by.id, username: by.username };

@@ -200,10 +200,13 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const before = await Promise.all([g.balance(root.id), g.balance(victim.id)]);
     const bad: string[] = [];
     let sent = 0;
-    for (const route of routes) {
+    // What differs by database is what a value becomes in it: there each call meets another third of them, the long run all.
+    const isSample = database === "postgres" && Bun.env["WEIR_LONG"] !== "1";
+    for (const [turn, route] of routes.entries()) {
+      const values = VALUES.filter((_, at) => !isSample || (at + turn) % 3 === 0);
       for (const field of [...route.body, "__proto__", "unknown"]) {
         if (route.body.length === 0) break;
-        for (const value of VALUES) {
+        for (const value of values) {
           // Setting a quota to a whole number, or changing it by one, is what the fields are for.
           if (
             route.name === "PUT /api/user/" &&

@@ -6,6 +6,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
+import { offsetSeconds } from "../../src/shared/local-time.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
 import { startSite } from "./site.ts";
 import type { Site } from "./site.ts";
@@ -94,8 +95,18 @@ test.concurrent.each(DATABASE_KINDS)(
     // Whatever keeps the settlement's hour with the task moves with it.
     const hours = columns.map(({ name }) => String(name)).filter((name) => /hour|settled/.test(name));
     const of = `user_id = ${person.id}`;
+    // The coarse sums hold nobody else's use yet; their days are those of the hour before, which may be yesterday.
+    const [{ zone, hour } = { zone: "", hour: 0 }] = (await site.books.ask(
+      "select zone, (select max(hour) from rollups) as hour from rollup_days",
+    )) as { zone: string; hour: number }[];
+    const before = Number(hour) - 3600;
+    const localSeconds = before + offsetSeconds(String(zone), before * 1000);
+    const day = localSeconds - (localSeconds % 86_400);
     await write(site, [
       `update rollups set hour = hour - 3600 where ${of}`,
+      "update rollups_by_model set hour = hour - 3600",
+      `update rollups_by_user set day = ${day}`,
+      `update rollups_by_channel set day = ${day}`,
       `update logs set created_at = created_at - 3600 where ${of} and type = 2`,
       ...hours.map(
         (name) => `update midjourneys set ${name} = ${name} - 3600 where ${of} and ${name} > 3600`,

@@ -1,5 +1,4 @@
-// The sections of groups: their ratios, who may use them, and what overrides both. A section whose option this release does
-// not have is refused by its name.
+// The sections of groups: their ratios, who may use them, and what overrides both.
 import { isPriceName } from "../../shared/price-row.ts";
 import { definitionOf, isOptionKey } from "../options/definitions.ts";
 import type { OptionKey } from "../options/definitions.ts";
@@ -11,7 +10,7 @@ const FIELDS = { ratio: "GroupRatio", usable: "UserUsableGroups", topup: "TopupG
 const FIELD_ROWS = Object.entries(FIELDS);
 
 /** Sections that are one option each. */
-const MAP_SECTIONS: Readonly<Record<string, string>> = {
+const MAP_SECTIONS: Readonly<Record<string, OptionKey>> = {
   group_overrides: "GroupGroupRatio",
   special_usable_groups: "GroupSpecialUsableGroup",
 };
@@ -104,8 +103,8 @@ export function judgeGroups(judge: Judge, value: unknown): void {
 
 /** A section that is one option: a map from user group to what it gets. */
 export function judgeGroupMap(judge: Judge, section: string, value: unknown): void {
-  const key = MAP_SECTIONS[section] ?? "";
-  if (!isOptionKey(key)) return wrong(judge, [section], "config_not_yet", { name: section });
+  const key = MAP_SECTIONS[section];
+  if (key === undefined) return wrong(judge, [section], "config_not_map");
   const before = mapOf(judge.state.texts, key);
   const put = (name: string, after: unknown): void => {
     judge.prices.push({ key, name, after: after ?? null });
@@ -126,7 +125,6 @@ export function judgeGroupMap(judge: Judge, section: string, value: unknown): vo
 
 /** The list is all there is: nothing stands beside it. */
 export function judgeAutoGroups(judge: Judge, value: unknown): void {
-  if (!isOptionKey(AUTO)) return wrong(judge, ["auto_groups"], "config_not_yet", { name: "auto_groups" });
   if (!Array.isArray(value)) return wrong(judge, ["auto_groups"], "config_not_list");
   const text = JSON.stringify(value);
   const { kind } = definitionOf(AUTO);

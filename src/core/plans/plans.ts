@@ -95,8 +95,7 @@ export function planColumns(isGroup: (group: string) => boolean, sent: PlanField
   const { duration_unit: durationUnit, duration_count: durationCount } = sent;
   if (!Number.isInteger(durationCount) || durationCount < 1 || durationCount > MOST_OF_UNIT[durationUnit])
     throw wrong("plan_duration", "duration_count");
-  if (sent.group !== "" && !isGroup(sent.group))
-    throw wrong("plan_group", "group");
+  if (sent.group !== "" && !isGroup(sent.group)) throw wrong("plan_group", "group");
   const { max_per_user: maxPerUser } = sent;
   if (!Number.isInteger(maxPerUser) || maxPerUser < 0 || maxPerUser > MOST_PER_USER)
     throw wrong("plan_max", "max_per_user");

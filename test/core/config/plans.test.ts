@@ -31,12 +31,7 @@ describe.each(DATABASE_KINDS)("plans of a settings file on %s", (database) => {
     return answer.body.data;
   }
   const exported = async (): Promise<Document> => {
-    const { body } = await app.call<{ data: { document: Document } }>(
-      "GET",
-      "/api/config",
-      undefined,
-      root,
-    );
+    const { body } = await app.call<{ data: { document: Document } }>("GET", "/api/config", undefined, root);
     return body.data.document;
   };
   const problemsOf = ({ problems }: Judged) => problems.map(({ path, code }) => `${path.join(".")} ${code}`);

@@ -280,11 +280,11 @@ async function main(args: readonly string[]): Promise<Result> {
     total.failures.push(...result.failures);
   };
   try {
-    // Two cores, two lanes of about the same length: the browsers and the attacks in one, everything else in the other.
+    // Two cores, two lanes of about the same length: the server's tests in one, browsers, islands and attacks in the other.
     const runLane = async (lane: readonly Group[]) => {
       for (const group of lane) await runOne(group);
     };
-    const isShort = ({ name }: Group) => name === "e2e" || name === "attack";
+    const isShort = ({ name }: Group) => name !== "server";
     await Promise.all([
       runLane(groups.filter((group) => !isShort(group))),
       runLane(groups.filter(isShort).toReversed()),

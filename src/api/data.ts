@@ -4,6 +4,7 @@
 import { Elysia, t } from "elysia";
 import { dashboard, DIMENSIONS, FIGURES } from "../core/logs/dashboard.ts";
 import type { Dimension } from "../core/logs/dashboard.ts";
+import { readUntil } from "../core/kit/read-until.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
 import { assertOwnRange, ownSeries, quotaSeries } from "../core/logs/statistics.ts";
@@ -59,9 +60,14 @@ export function data(deps: Deps, session: SessionSettings) {
     const to = momentOf(sent.end_timestamp) ?? Math.floor(deps.clock.nowMs() / 1000);
     return { from: momentOf(sent.start_timestamp) ?? Math.max(0, to - MONTH_SECONDS), to };
   };
-  const summary = (sent: SentSummary, dimensions: readonly Dimension[], userId: number | undefined) => {
+  const summary = (
+    sent: SentSummary,
+    request: Request,
+    dimensions: readonly Dimension[],
+    userId: number | undefined,
+  ) => {
     const { from, to } = range(sent);
-    return dashboard(deps, {
+    return dashboard(readUntil(deps, request), {
       userId,
       from,
       to: to + 1,
@@ -74,10 +80,10 @@ export function data(deps: Deps, session: SessionSettings) {
           : deps.options.get("site.time_zone"),
     });
   };
-  const ownSummary = async (user: UserAccount, sent: SentSummary) => {
+  const ownSummary = async (user: UserAccount, sent: SentSummary, request: Request) => {
     const { from, to } = range(sent);
     assertOwnRange(from, to);
-    return summary(sent, ["model", "key"], user.id);
+    return summary(sent, request, ["model", "key"], user.id);
   };
 
   return (
@@ -85,12 +91,13 @@ export function data(deps: Deps, session: SessionSettings) {
       .use(policy(session))
       .get(
         "/",
-        async ({ query }) => {
+        async ({ query, request }) => {
           assertDashboard(deps);
           const { username } = query;
-          if (!username) return ok(await quotaSeries(deps, range(query)));
+          const reading = readUntil(deps, request);
+          if (!username) return ok(await quotaSeries(reading, range(query)));
           const id = await userIdNamed(deps, username);
-          return ok(await quotaSeries(deps, { ...range(query), user: { id, username } }));
+          return ok(await quotaSeries(reading, { ...range(query), user: { id, username } }));
         },
         { access: "admin", query: t.Object({ ...rangeFields, username: queryText(255) }) },
       )
@@ -105,10 +112,10 @@ export function data(deps: Deps, session: SessionSettings) {
       )
       .get(
         "/summary",
-        async ({ query }) => {
+        async ({ query, request }) => {
           assertDashboard(deps);
           const userId = query.username ? await userIdNamed(deps, query.username) : undefined;
-          return ok(await summary(query, DIMENSIONS, userId));
+          return ok(await summary(query, request, DIMENSIONS, userId));
         },
         { access: "admin", query: t.Object({ ...summaryFields, username: queryText(255) }) },
       )
@@ -123,9 +130,9 @@ export function data(deps: Deps, session: SessionSettings) {
       )
       .get(
         "/self/summary",
-        async ({ actor, query }) => {
+        async ({ actor, query, request }) => {
           assertDashboard(deps);
-          return ok(await ownSummary(actor, query));
+          return ok(await ownSummary(actor, query, request));
         },
         {
           access: "user",

@@ -37,6 +37,16 @@ export function buildSchema(d: Dialect) {
       inviteReward: d.big().notNull().default(0),
       affHistoryQuota: d.big().notNull().default(0),
       inviterId: d.big().notNull().default(0),
+      /** used_quota when use was last shared out among plans and wallet. */
+      planMark: d.big().notNull().default(0),
+      /** What of the balance is no plan's; what plans have left is the rest. Holds while plan_until is not 0. */
+      planWallet: d.big().notNull().default(0),
+      /** A running plan keeps calls from the wallet. */
+      planStrict: d.bool().notNull().default(false),
+      /** When a period ends or a plan begins next; 0: no plan. */
+      planUntil: d.big().notNull().default(0),
+      /** Group of the newest running plan that has one; empty: the account's own. */
+      planGroup: d.text().notNull().default(""),
       /** JSON text of the user's own settings. */
       setting: d.text().notNull().default(""),
       /** Has one-time codes or a passkey: what sessions are judged by, without a query. */
@@ -72,6 +82,10 @@ export function buildSchema(d: Dialect) {
       d.index("users_quota").on(t.quota),
       d.index("users_group").on(t.group),
       d.index("users_seen").on(t.lastSeenAt),
+      d
+        .index("users_plan_until")
+        .on(t.planUntil)
+        .where(sql`${t.planUntil} > 0`),
       d
         .index("users_flagged")
         .on(t.id)
@@ -456,6 +470,10 @@ export function buildSchema(d: Dialect) {
       tag: d.text(),
       setting: d.text().notNull().default(""),
       paramOverride: d.text().notNull().default(""),
+      /** JSON text: headers by name ("" takes one out), and patterns of those of the client that pass. */
+      headerOverride: d.text().notNull().default(""),
+      /** JSON text: the gates of single request fields, above what `setting` says. */
+      settings: d.text().notNull().default(""),
       maxInputTokens: d.big().notNull().default(0),
       /** Which of its keys a call gets: polling, random or affinity. */
       multiKeyMode: d.text().notNull().default("polling"),
@@ -754,7 +772,7 @@ export function buildSchema(d: Dialect) {
       id: d.id(),
       userId: d.big().notNull(),
       amount: d.big().notNull(),
-      /** setup, register, invite, redeem, payment, admin, affiliate, refund, import. */
+      /** setup, register, invite, redeem, payment, admin, affiliate, refund, import; plan, plan_end, plan_buy. */
       kind: d.text().notNull(),
       /** What caused it (redemption id, order number, task id); unique per kind where not empty. */
       ref: d.text().notNull().default(""),
@@ -858,6 +876,113 @@ export function buildSchema(d: Dialect) {
         .where(sql`${t.providerRef} is not null`),
       d.index("orders_user").on(t.userId, t.createdAt),
       d.index("orders_status").on(t.status, t.createdAt),
+    ],
+  );
+
+  /** What is sold for a time: quota for each period, and a group. Rows stay when a plan is taken away. */
+  const plans = d.table(
+    "plans",
+    {
+      id: d.id(),
+      title: d.text().notNull(),
+      description: d.text().notNull().default(""),
+      /** Whole minor units of the currency; 0: not sold for money. */
+      priceMinor: d.big().notNull().default(0),
+      currency: d.text().notNull().default(""),
+      /** Units of the wallet; 0: not sold from the balance. */
+      walletPrice: d.big().notNull().default(0),
+      /** day, week, month, year; and how many of them. */
+      durationUnit: d.text().notNull(),
+      durationCount: d.int().notNull(),
+      /** none, day, week, month: when the quota begins anew, counted from the start. */
+      reset: d.text().notNull().default("none"),
+      /** Units of each period. */
+      quota: d.big().notNull(),
+      /** Buyers are in it while the plan runs; empty: none. */
+      group: d.text().notNull().default(""),
+      /** Beyond the plan's quota the wallet pays. */
+      overflow: d.bool().notNull().default(true),
+      /** How often one account may buy it; 0: as often as it likes. */
+      maxPerUser: d.int().notNull().default(0),
+      /** extend: another one begins when the last ends. parallel: at once. */
+      stack: d.text().notNull().default("extend"),
+      enabled: d.bool().notNull().default(true),
+      createdAt: d.big().notNull(),
+      updatedAt: d.big().notNull(),
+      deletedAt: d.big(),
+    },
+    (t) => [
+      d
+        .uniqueIndex("plans_title")
+        .on(t.title)
+        .where(sql`${t.deletedAt} is null`),
+    ],
+  );
+
+  /** One bought plan of one account, at the terms of its purchase. */
+  const userPlans = d.table(
+    "user_plans",
+    {
+      id: d.id(),
+      userId: d.big().notNull(),
+      planId: d.big().notNull(),
+      title: d.text().notNull(),
+      durationUnit: d.text().notNull(),
+      durationCount: d.int().notNull(),
+      reset: d.text().notNull(),
+      quota: d.big().notNull(),
+      group: d.text().notNull().default(""),
+      overflow: d.bool().notNull(),
+      stack: d.text().notNull(),
+      /** Months and days are those of this zone, whatever the site's becomes. */
+      zone: d.text().notNull(),
+      /** wallet, order, admin, import. */
+      source: d.text().notNull(),
+      /** Number of the order; empty: none. */
+      tradeNo: d.text().notNull().default(""),
+      /** Units that the wallet paid. */
+      paidQuota: d.big().notNull().default(0),
+      startsAt: d.big().notNull(),
+      endsAt: d.big().notNull(),
+      /** waiting, active, ended, cancelled, refunded. */
+      status: d.text().notNull(),
+      /** How many periods have begun. */
+      periodNo: d.int().notNull().default(0),
+      createdAt: d.big().notNull(),
+      /** When it ended before its time; 0: it did not. */
+      cancelledAt: d.big().notNull().default(0),
+    },
+    (t) => [
+      d.index("user_plans_user").on(t.userId),
+      d.index("user_plans_plan").on(t.planId),
+      d
+        .uniqueIndex("user_plans_order")
+        .on(t.tradeNo)
+        .where(sql`${t.tradeNo} <> ''`),
+    ],
+  );
+
+  /** Periods of bought plans: what each gave and what of it was used. */
+  const planPeriods = d.table(
+    "plan_periods",
+    {
+      id: d.id(),
+      userPlanId: d.big().notNull(),
+      userId: d.big().notNull(),
+      no: d.int().notNull(),
+      startsAt: d.big().notNull(),
+      endsAt: d.big().notNull(),
+      quota: d.big().notNull(),
+      used: d.big().notNull().default(0),
+      /** 0: it runs. */
+      closedAt: d.big().notNull().default(0),
+    },
+    (t) => [
+      d.uniqueIndex("plan_periods_no").on(t.userPlanId, t.no),
+      d
+        .index("plan_periods_open")
+        .on(t.userId)
+        .where(sql`${t.closedAt} = 0`),
     ],
   );
 
@@ -1175,6 +1300,9 @@ export function buildSchema(d: Dialect) {
     reservations,
     limitUses,
     orders,
+    plans,
+    userPlans,
+    planPeriods,
     paymentEvents,
     drawings,
     tasks,

@@ -25,6 +25,7 @@ import { outboundOf } from "./core/users/outbound.ts";
 import type { BudgetWarnings } from "./core/users/budget-warnings.ts";
 import type { LowQuota } from "./core/users/low-quota.ts";
 import { openSealer, refuseInRotation, sessionSecret } from "./core/options/seal-keys.ts";
+import { renewPlans } from "./core/plans/periods.ts";
 import { createOptions } from "./core/options/store.ts";
 import { optionTrail } from "./core/users/option-trail.ts";
 import { RAILS } from "./core/payments/rails.ts";
@@ -168,6 +169,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const lowBalances = (lowQuota = createLowQuota(notified));
   const budgetWarnings = createBudgetWarnings(notified);
   limits.warnBy(budgetWarnings.tell);
+  accounts.onPlanDue((userId) => renewPlans(deps, userId));
   const officeRanges = parseRanges(env.rateLimitTrusted);
   const session: SessionSettings = {
     accounts,

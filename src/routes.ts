@@ -27,6 +27,7 @@ import { rescueRoutes } from "./api/rescue.ts";
 import { registration } from "./api/registration.ts";
 import { orders } from "./api/orders.ts";
 import { payments } from "./api/payments.ts";
+import { plans } from "./api/plans.ts";
 import { secondFactors } from "./api/second-factors.ts";
 import { redemptions } from "./api/redemptions.ts";
 import { sessions } from "./api/sessions.ts";
@@ -73,6 +74,7 @@ function moneyRoutes(deps: Deps, session: SessionSettings) {
   return new Elysia()
     .use(payments(deps, session)) //      /api/user/pay, amount, topup/info, topup/pay; /api/payment, /api/stripe
     .use(orders(deps, session)) //        /api/user/topup (orders), statement
+    .use(plans(deps, session)) //         /api/plan
     .use(redemptions(deps, session)) //   /api/redemption
     .use(wallet(deps, session)); //       /api/user/topup, aff, aff_transfer, setting
 }

@@ -93,9 +93,18 @@ const RULES: Record<string, readonly string[]> = {
     "src/shared",
     "drizzle",
   ],
+  "src/core/plans": [
+    "src/core/deps.ts",
+    "src/core/logs",
+    "src/core/options",
+    "src/db",
+    "src/shared",
+    "drizzle",
+  ],
   "src/core/payments": [
     "src/core/deps.ts",
     "src/core/logs",
+    "src/core/plans",
     "src/core/options",
     "src/db",
     "src/shared",

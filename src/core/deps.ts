@@ -55,6 +55,7 @@ export interface UserAccount {
   email: string;
   role: number;
   status: number;
+  /** In force: of a running plan, else the account's own. */
   group: string;
   /** Budget and limits of their own; undefined: those of the group. */
   limits: LimitFields | undefined;
@@ -67,6 +68,10 @@ export interface UserAccount {
   secondFactor: boolean;
   /** Durable balance as last known here. */
   quota: number;
+  /** Of `quota` what calls must leave alone: the wallet, while a plan without overflow runs. */
+  planFloor: number;
+  /** When a plan's period ends or begins next, Unix seconds; 0: no plan. */
+  planUntil: number;
   usedQuota: number;
   requestCount: number;
   /** What this process holds back beside `quota`: open holds in memory, and charges beyond what left it durably. */
@@ -133,6 +138,8 @@ export interface LedgerAccounts extends Accounts {
   beginWrite(userIds: Iterable<number>, tokenIds: Iterable<number>): () => void;
   /** False while the order of several overlapping writes leaves the figures in doubt, until the next clean read. */
   isCertain(userId: number): boolean;
+  /** Called, and waited for, where an account is asked for whose plans have a moment behind them. */
+  onPlanDue(renew: (userId: number) => Promise<void>): void;
   /** Re-reads every active account: the safety net beside announcements, run each second on PostgreSQL. */
   refresh(): Promise<void>;
   close(): void;
@@ -222,7 +229,18 @@ export interface ReserveRequest {
 }
 
 type CreditKind =
-  "setup" | "register" | "invite" | "redeem" | "payment" | "admin" | "affiliate" | "refund" | "import";
+  | "setup"
+  | "register"
+  | "invite"
+  | "redeem"
+  | "payment"
+  | "admin"
+  | "affiliate"
+  | "refund"
+  | "import"
+  | "plan"
+  | "plan_end"
+  | "plan_buy";
 
 export interface Credit {
   userId: number;

@@ -9,6 +9,7 @@ import { auditForInbox, auditHours } from "../core/inbox/audits.ts";
 import { expireOrders } from "../core/payments/orders.ts";
 import { askForOpenOrders } from "../core/payments/rails.ts";
 import { ensureLogParts, retainLogs } from "../core/logs/retention.ts";
+import { allocatePlans, renewDuePlans } from "../core/plans/periods.ts";
 import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
 import { purgeFlows } from "../core/users/auth-flows.ts";
@@ -29,6 +30,9 @@ const PRICE_SECONDS = 10;
 
 /** Seconds between two looks at orders that nobody has paid yet. */
 const PAYMENT_SECONDS = 5 * MINUTE;
+
+/** Seconds between two looks for plans whose period is over; who calls first does not wait for it. */
+const PLAN_SECONDS = MINUTE;
 
 /** Seconds between two looks for letters that wait. */
 const OUTBOX_SECONDS = 15;
@@ -92,6 +96,8 @@ export function jobsOf(
         await expireOrders(deps);
       },
     },
+    { name: "plan-periods", everySeconds: () => PLAN_SECONDS, run: () => renewDuePlans(deps) },
+    { name: "plan-allocation", everySeconds: () => HOUR, run: () => allocatePlans(deps) },
     {
       name: "remote-object-purge",
       everySeconds: () => HOUR,

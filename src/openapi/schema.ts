@@ -19,6 +19,7 @@ export const TAGS = {
   Site: "Status, notices, first-run setup and options of the site.",
   Account: "Sign-in and the own account.",
   Wallet: "Codes, invitations and the own settings.",
+  Plans: "What is sold for a time: quota for each period, and a group.",
   Keys: "The caller's own API keys.",
   Usage: "The usage log and its figures.",
   Tasks: "Drawing and song tasks of the console.",

@@ -57,7 +57,12 @@ export const receiptPage: Page = {
         [t("topup.statusTitle"), t(status)],
       ],
       lines: [
-        [t("topup.receiptLine", { amount: exactText(order.quota) }), money(order.money)],
+        [
+          order.plan === ""
+            ? t("topup.receiptLine", { amount: exactText(order.quota) })
+            : t("topup.receiptPlan", { plan: order.plan }),
+          money(order.money),
+        ],
         ...(isSum(order.refunded)
           ? ([[t("topup.receiptRefunded"), `−${money(order.refunded)}`]] as const)
           : []),
@@ -80,7 +85,20 @@ async function loadStatement({ deps, user, url }: LoaderContext): Promise<Statem
   return statementOf(deps, { userId, month });
 }
 
-const KINDS = ["setup", "register", "invite", "redeem", "payment", "admin", "affiliate", "refund", "import"];
+const KINDS = [
+  "setup",
+  "register",
+  "invite",
+  "redeem",
+  "payment",
+  "admin",
+  "affiliate",
+  "refund",
+  "import",
+  "plan",
+  "plan_end",
+  "plan_buy",
+];
 
 const kindText = (t: Translate, kind: string): string =>
   KINDS.includes(kind) ? t(`topup.kind.${kind}`) : kind;

@@ -1,5 +1,6 @@
 // The catalogue of providers: one row per channel type. Where is provider X? Here.
 // Refuses code: a row is data; what needs a protocol of its own names an adapter.
+import { BEDROCK_BETAS, VERTEX_BETAS } from "./betas.ts";
 import type { ProviderRow } from "./define.ts";
 import {
   adapted,
@@ -201,6 +202,7 @@ const ROWS: readonly ProviderRow[] = [
     auth: { kind: "adapter", name: "bedrock" },
     asksForStreamUsage: true,
     inlinesImages: true,
+    betas: BEDROCK_BETAS,
     // The address is made from the region inside the key. Claude speaks its own dialect, all others Converse.
     operations: {
       messages: { dialect: "anthropic", url: "{base}", adapter: "bedrock", models: { contains: "claude" } },
@@ -266,6 +268,7 @@ const ROWS: readonly ProviderRow[] = [
     owner: "vertex-ai",
     auth: { kind: "adapter", name: "vertex" },
     inlinesImages: true,
+    betas: VERTEX_BETAS,
     // Addresses are made from region and project, which stand in the special field and in the key.
     operations: {
       messages: { dialect: "anthropic", url: "{base}", adapter: "vertex", models: { prefixes: ["claude"] } },

@@ -167,6 +167,8 @@ export interface ProviderRow {
   /** Pictures given by address have to be fetched and inlined before the call. */
   inlinesImages: boolean;
   quirks: readonly Quirk[];
+  /** Of a provider that serves Anthropic's dialect but not all of its betas: those that it takes. */
+  betas?: readonly string[];
   usage: UsageRule;
   balance: BalanceKind;
   modelsListing?: ModelsListing;

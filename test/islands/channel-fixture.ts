@@ -30,6 +30,8 @@ export function channel(id: number, part: Partial<ChannelRow> = {}): ChannelRow 
     model_mapping: "",
     status_code_mapping: "",
     param_override: "",
+    settings: "",
+    header_override: "",
     setting: "",
     other_info: "",
     response_time: 0,

@@ -6,6 +6,9 @@ import { refusing } from "../support/refusing-upstream.ts";
 import { errorOf, startGateway } from "./support.ts";
 import type { Gateway } from "./support.ts";
 
+/** What a channel lets out that others keep. */
+const OPEN_GATES = '{"allow_safety_identifier":true}';
+
 type Body = Record<string, unknown>;
 
 const MODELS: Readonly<Record<number, string>> = {
@@ -494,9 +497,12 @@ function nameOf({ model, client, fields }: Row): string {
 let g: Gateway;
 
 beforeAll(async () => {
-  g = await startGateway({ quota: 1_000_000_000, channel: { type: 1, models: MODELS[1] } });
+  g = await startGateway({
+    quota: 1_000_000_000,
+    channel: { type: 1, models: MODELS[1], settings: OPEN_GATES },
+  });
   for (const type of [14, 24])
-    await g.app.createChannel({ type, baseUrl: g.upstream.url, models: MODELS[type] });
+    await g.app.createChannel({ type, baseUrl: g.upstream.url, models: MODELS[type], settings: OPEN_GATES });
   await g.setOption("SelfUseModeEnabled", "true");
 });
 afterAll(() => g.close());

@@ -99,6 +99,8 @@ CREATE TABLE `channels` (
 	`tag` text,
 	`setting` text DEFAULT '' NOT NULL,
 	`param_override` text DEFAULT '' NOT NULL,
+	`header_override` text DEFAULT '' NOT NULL,
+	`settings` text DEFAULT '' NOT NULL,
 	`max_input_tokens` integer DEFAULT 0 NOT NULL,
 	`multi_key_mode` text DEFAULT 'polling' NOT NULL,
 	`max_concurrency` integer DEFAULT 0 NOT NULL,
@@ -393,6 +395,42 @@ CREATE TABLE `payment_events` (
 CREATE UNIQUE INDEX `payment_events_once` ON `payment_events` (`rail`,`event_id`,`verdict`);--> statement-breakpoint
 CREATE INDEX `payment_events_order` ON `payment_events` (`trade_no`,`at`);--> statement-breakpoint
 CREATE INDEX `payment_events_at` ON `payment_events` (`at`);--> statement-breakpoint
+CREATE TABLE `plan_periods` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`user_plan_id` integer NOT NULL,
+	`user_id` integer NOT NULL,
+	`no` integer NOT NULL,
+	`starts_at` integer NOT NULL,
+	`ends_at` integer NOT NULL,
+	`quota` integer NOT NULL,
+	`used` integer DEFAULT 0 NOT NULL,
+	`closed_at` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `plan_periods_no` ON `plan_periods` (`user_plan_id`,`no`);--> statement-breakpoint
+CREATE INDEX `plan_periods_open` ON `plan_periods` (`user_id`) WHERE "plan_periods"."closed_at" = 0;--> statement-breakpoint
+CREATE TABLE `plans` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`title` text NOT NULL,
+	`description` text DEFAULT '' NOT NULL,
+	`price_minor` integer DEFAULT 0 NOT NULL,
+	`currency` text DEFAULT '' NOT NULL,
+	`wallet_price` integer DEFAULT 0 NOT NULL,
+	`duration_unit` text NOT NULL,
+	`duration_count` integer NOT NULL,
+	`reset` text DEFAULT 'none' NOT NULL,
+	`quota` integer NOT NULL,
+	`group` text DEFAULT '' NOT NULL,
+	`overflow` integer DEFAULT true NOT NULL,
+	`max_per_user` integer DEFAULT 0 NOT NULL,
+	`stack` text DEFAULT 'extend' NOT NULL,
+	`enabled` integer DEFAULT true NOT NULL,
+	`created_at` integer NOT NULL,
+	`updated_at` integer NOT NULL,
+	`deleted_at` integer
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX `plans_title` ON `plans` (`title`) WHERE "plans"."deleted_at" is null;--> statement-breakpoint
 CREATE TABLE `price_drafts` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`title` text DEFAULT '' NOT NULL,
@@ -709,6 +747,33 @@ CREATE TABLE `user_import_rows` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `user_import_rows_line` ON `user_import_rows` (`bulk_id`,`line`);--> statement-breakpoint
 CREATE INDEX `user_import_rows_state` ON `user_import_rows` (`bulk_id`,`state`,`line`);--> statement-breakpoint
+CREATE TABLE `user_plans` (
+	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`user_id` integer NOT NULL,
+	`plan_id` integer NOT NULL,
+	`title` text NOT NULL,
+	`duration_unit` text NOT NULL,
+	`duration_count` integer NOT NULL,
+	`reset` text NOT NULL,
+	`quota` integer NOT NULL,
+	`group` text DEFAULT '' NOT NULL,
+	`overflow` integer NOT NULL,
+	`stack` text NOT NULL,
+	`zone` text NOT NULL,
+	`source` text NOT NULL,
+	`trade_no` text DEFAULT '' NOT NULL,
+	`paid_quota` integer DEFAULT 0 NOT NULL,
+	`starts_at` integer NOT NULL,
+	`ends_at` integer NOT NULL,
+	`status` text NOT NULL,
+	`period_no` integer DEFAULT 0 NOT NULL,
+	`created_at` integer NOT NULL,
+	`cancelled_at` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE INDEX `user_plans_user` ON `user_plans` (`user_id`);--> statement-breakpoint
+CREATE INDEX `user_plans_plan` ON `user_plans` (`plan_id`);--> statement-breakpoint
+CREATE UNIQUE INDEX `user_plans_order` ON `user_plans` (`trade_no`) WHERE "user_plans"."trade_no" <> '';--> statement-breakpoint
 CREATE TABLE `users` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`username` text NOT NULL,
@@ -733,6 +798,11 @@ CREATE TABLE `users` (
 	`invite_reward` integer DEFAULT 0 NOT NULL,
 	`aff_history_quota` integer DEFAULT 0 NOT NULL,
 	`inviter_id` integer DEFAULT 0 NOT NULL,
+	`plan_mark` integer DEFAULT 0 NOT NULL,
+	`plan_wallet` integer DEFAULT 0 NOT NULL,
+	`plan_strict` integer DEFAULT false NOT NULL,
+	`plan_until` integer DEFAULT 0 NOT NULL,
+	`plan_group` text DEFAULT '' NOT NULL,
 	`setting` text DEFAULT '' NOT NULL,
 	`second_factor` integer DEFAULT false NOT NULL,
 	`limits` text DEFAULT '' NOT NULL,
@@ -754,4 +824,5 @@ CREATE INDEX `users_inviter` ON `users` (`inviter_id`);--> statement-breakpoint
 CREATE INDEX `users_quota` ON `users` (`quota`);--> statement-breakpoint
 CREATE INDEX `users_group` ON `users` (`group`);--> statement-breakpoint
 CREATE INDEX `users_seen` ON `users` (`last_seen_at`);--> statement-breakpoint
+CREATE INDEX `users_plan_until` ON `users` (`plan_until`) WHERE "users"."plan_until" > 0;--> statement-breakpoint
 CREATE INDEX `users_flagged` ON `users` (`id`) WHERE "users"."flagged";

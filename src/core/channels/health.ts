@@ -69,7 +69,9 @@ function isCalledAlike(a: Channel, b: Channel): boolean {
     a.other === b.other &&
     Bun.deepEquals(a.setting, b.setting) &&
     Bun.deepEquals(a.modelMapping, b.modelMapping) &&
-    Bun.deepEquals(a.paramOverride, b.paramOverride)
+    Bun.deepEquals(a.paramOverride, b.paramOverride) &&
+    Bun.deepEquals(a.operations, b.operations) &&
+    Bun.deepEquals(a.headerRules, b.headerRules)
   );
 }
 

@@ -1,6 +1,10 @@
 // What a person may write into a channel, checked and brought into the form of the row.
 // Refuses JSON columns of the wrong shape, addresses that are none, names that are too long, and Vertex without region.
 import ipaddr from "ipaddr.js";
+import { RE2JS } from "re2js";
+import { CHANNEL_GATES } from "../../shared/channel-gates.ts";
+import { readHeaderRules } from "../../shared/header-rules.ts";
+import { readRequestRules } from "../../shared/request-rules.ts";
 import { providerForm, splitsKeysByLine } from "../../shared/provider-forms.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
@@ -26,7 +30,9 @@ export interface ChannelInput {
   model_mapping?: Given<string>;
   status_code_mapping?: Given<string>;
   param_override?: Given<string>;
+  header_override?: Given<string>;
   setting?: Given<string>;
+  settings?: Given<string>;
   priority?: Given<number>;
   weight?: Given<number>;
   auto_ban?: Given<number>;
@@ -138,31 +144,77 @@ function isNetwork(entry: unknown): boolean {
   return isFull && (address === entry || ipaddr.isValidCIDR(entry));
 }
 
-function objectText(field: "param_override" | "setting", text: string): string {
+/** Whether the server's engine takes the pattern: it knows less than the browser's, and never runs away. */
+function compiles(pattern: string): boolean {
+  try {
+    RE2JS.compile(pattern);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function objectIn(field: "param_override" | "header_override" | "setting" | "settings", text: string) {
+  const value = parseObject(text);
+  if (!value) throw refuseField(field, "channel_json_object", { field });
+  return value;
+}
+
+/** Keeps the person's own text: only whether it is a set of rules is decided here. */
+function requestRulesText(text: string): string {
   const trimmed = text.trim();
   if (trimmed === "") return "";
-  const value = parseObject(trimmed);
-  if (!value) throw refuseField(field, "channel_json_object", { field });
-  const proxy = field === "setting" ? value["proxy"] : undefined;
+  const { rules, problem } = readRequestRules(objectIn("param_override", trimmed));
+  if (problem) throw refuseField("param_override", problem.code, problem.params);
+  const wrong = rules.operations.findIndex(({ mode, from }) => mode === "regex_replace" && !compiles(from));
+  if (wrong !== -1)
+    throw refuseField("param_override", "rule_pattern_unsafe", {
+      place: `operations[${wrong}]`,
+      pattern: rules.operations[wrong]?.from.slice(0, 64) ?? "",
+    });
+  return trimmed;
+}
+
+function headerRulesText(text: string): string {
+  const trimmed = text.trim();
+  if (trimmed === "") return "";
+  const { rules, problem } = readHeaderRules(objectIn("header_override", trimmed));
+  if (problem) throw refuseField("header_override", problem.code, problem.params);
+  const wrong = rules.patterns.find((pattern) => !compiles(pattern));
+  if (wrong !== undefined)
+    throw refuseField("header_override", "rule_pattern_unsafe", {
+      place: "header_override",
+      pattern: wrong.slice(0, 64),
+    });
+  return trimmed;
+}
+
+/** Switches of either settings text. */
+const SWITCHES = [...CHANNEL_GATES, "pass_through_body_enabled", "system_prompt_override"] as const;
+
+function settingText(field: "setting" | "settings", text: string): string {
+  const trimmed = text.trim();
+  if (trimmed === "") return "";
+  const value = objectIn(field, trimmed);
+  const { proxy, responses, allow_networks: networks, system_prompt: prompt } = value;
   if (proxy !== undefined && proxy !== "") {
     const isAddress = typeof proxy === "string" && URL.canParse(proxy);
     if (!isAddress || !/^(https?|socks5h?):\/\//.test(proxy))
       throw refuseField(field, "channel_proxy_invalid");
   }
-  const responses = field === "setting" ? value["responses"] : undefined;
-  if (
-    responses !== undefined &&
-    responses !== null &&
-    !RESPONSES_SETTINGS.some((known) => known === responses)
-  )
+  const isNamed = responses !== undefined && responses !== null;
+  if (isNamed && !RESPONSES_SETTINGS.some((known) => known === responses))
     throw refuseField(field, "channel_responses_invalid", { allowed: RESPONSES_SETTINGS.join(", ") });
-  const networks = field === "setting" ? value["allow_networks"] : undefined;
   if (networks !== undefined && networks !== null) {
     const list: unknown[] = Array.isArray(networks) ? networks : [networks];
     const wrong = Array.isArray(networks) ? list.find((entry) => !isNetwork(entry)) : networks;
     if (wrong !== undefined)
       throw refuseField(field, "channel_networks_invalid", { entry: JSON.stringify(wrong).slice(0, 64) });
   }
+  const unclear = SWITCHES.find((name) => !["boolean", "undefined"].includes(typeof value[name]));
+  if (unclear !== undefined) throw refuseField(field, "rule_field_invalid", { place: field, field: unclear });
+  if (prompt !== undefined && prompt !== null && typeof prompt !== "string")
+    throw refuseField(field, "rule_field_invalid", { place: field, field: "system_prompt" });
   return trimmed;
 }
 
@@ -256,8 +308,10 @@ export function channelChanges(input: ChannelInput, before: ChannelRow | undefin
   set("group", input.group, groupsText);
   set("modelMapping", input.model_mapping, modelMappingText);
   set("statusCodeMapping", input.status_code_mapping, statusMappingText);
-  set("paramOverride", input.param_override, (text: string) => objectText("param_override", text));
-  set("setting", input.setting, (text: string) => objectText("setting", text));
+  set("paramOverride", input.param_override, requestRulesText);
+  set("headerOverride", input.header_override, headerRulesText);
+  set("setting", input.setting, (text: string) => settingText("setting", text));
+  set("settings", input.settings, (text: string) => settingText("settings", text));
   set("priority", input.priority, same<number>);
   set("weight", input.weight, same<number>);
   set("autoBan", input.auto_ban, same<number>);

@@ -42,7 +42,10 @@ export interface ChannelJson {
   other_info: string;
   tag: string | null;
   setting: string;
+  /** JSON texts of the settings' second part, and of what is done to requests and their headers. */
+  settings: string;
   param_override: string;
+  header_override: string;
   max_input_tokens: number;
   multi_key_mode: KeyMode;
   /** † Caps over all keys; 0 = none. */
@@ -92,7 +95,9 @@ export function channelJson(deps: ChannelJsonDeps, row: ChannelRow): ChannelJson
     other_info: row.otherInfo,
     tag: row.tag,
     setting: row.setting,
+    settings: row.settings,
     param_override: row.paramOverride,
+    header_override: row.headerOverride,
     max_input_tokens: row.maxInputTokens,
     multi_key_mode: keyModeOf(row.multiKeyMode),
     max_concurrency: row.maxConcurrency,

@@ -1,6 +1,12 @@
 // A channel row as the hot path reads it: every text column parsed once, when the row changes.
 // A column that cannot be read is remembered as broken and fails the call that needs it.
+import { CHANNEL_GATES } from "../../shared/channel-gates.ts";
+import type { ChannelGate } from "../../shared/channel-gates.ts";
+import { readHeaderRules } from "../../shared/header-rules.ts";
+import type { HeaderRules } from "../../shared/header-rules.ts";
 import { jsonObject } from "../../shared/json-object.ts";
+import { readRequestRules } from "../../shared/request-rules.ts";
+import type { RuleOperation } from "../../shared/request-rules.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import { KEY_MODES, KeyStatus } from "../../shared/enums.ts";
 import type { KeyMode } from "../../shared/enums.ts";
@@ -41,7 +47,7 @@ interface ChannelKey extends Caps {
 export const RESPONSES_SETTINGS = ["auto", "native", "convert"] as const;
 
 /** Per-channel switches, from the JSON of `channels.setting`; unknown keys stay readable by their owner. */
-interface ChannelSetting {
+interface ChannelSetting extends Partial<Record<ChannelGate, unknown>> {
   force_format?: boolean;
   thinking_to_content?: boolean;
   /** What the upstream has for Responses clients; "auto" when absent. */
@@ -50,8 +56,11 @@ interface ChannelSetting {
   proxy?: string;
   /** Private networks (CIDR or addresses) that requests through this channel may name media addresses in. */
   allow_networks?: string[];
-  /** Service tiers that a model has a price for may be asked for; a channel without it asks for none. */
-  allow_service_tier?: boolean;
+  /** Conversations go as their clients wrote them, or not at all. */
+  pass_through_body_enabled?: boolean;
+  /** Where a client has no system prompt of its own; with the second one also before a client's. */
+  system_prompt?: string;
+  system_prompt_override?: boolean;
   [key: string]: unknown;
 }
 
@@ -89,9 +98,42 @@ export interface Channel {
   readonly modelMapping: ReadonlyMap<string, string> | "cycle" | "json";
   /** Upstream status -> status for the client. */
   readonly statusCodeMapping: ReadonlyMap<number, number>;
-  /** Top-level keys that replace those of the upstream body; null when the column is no JSON object. */
+  /** Top-level keys that replace those of the upstream body; null when its rules cannot be read. */
   readonly paramOverride: Readonly<Record<string, unknown>> | null;
+  /** What is done to a request after that, in order. */
+  readonly operations: readonly RuleOperation[];
+  /** undefined: headers leave as they are. */
+  readonly headerRules: HeaderRules | undefined;
+  /** It changes requests by rules or a prompt of its own; most channels do not, and pay nothing for those that do. */
+  readonly hasRules: boolean;
+  /** `setting`, with the gates of `settings` above its own. */
   readonly setting: ChannelSetting;
+}
+
+function settingOf(row: Pick<ChannelRow, "setting" | "settings">): ChannelSetting {
+  const setting: ChannelSetting = { ...jsonObject(row.setting) };
+  const gates = jsonObject(row.settings) ?? {};
+  for (const gate of CHANNEL_GATES) if (gates[gate] !== undefined) setting[gate] = gates[gate];
+  return setting;
+}
+
+const NO_OPERATIONS: readonly RuleOperation[] = [];
+const BROKEN = { paramOverride: null, operations: NO_OPERATIONS, headerRules: undefined };
+
+function rulesOf(
+  row: Pick<ChannelRow, "paramOverride" | "headerOverride">,
+): Pick<Channel, "paramOverride" | "operations" | "headerRules"> {
+  const stored = jsonObject(row.paramOverride);
+  const ofHeaders = jsonObject(row.headerOverride);
+  if (!stored || !ofHeaders) return BROKEN;
+  const { rules } = readRequestRules(stored);
+  const headers = readHeaderRules(ofHeaders);
+  if (!rules || !headers.rules) return BROKEN;
+  return {
+    paramOverride: rules.fields,
+    operations: rules.operations.length === 0 ? NO_OPERATIONS : rules.operations,
+    headerRules: Object.keys(ofHeaders).length === 0 ? undefined : headers.rules,
+  };
 }
 
 function names(text: string): string[] {
@@ -198,6 +240,9 @@ export function parseChannel(row: ChannelRow, keyRows: readonly ChannelKeyRow[],
   const sorted = keyRows.toSorted((a, b) => a.pos - b.pos);
   const origin = originOf(row);
   const keys = sorted.length === 0 ? [KEYLESS] : sorted.map((key) => keyOf(key, origin));
+  const setting = settingOf(row);
+  const { paramOverride, operations, headerRules } = rulesOf(row);
+  const hasPrompt = typeof setting.system_prompt === "string" && setting.system_prompt.trim() !== "";
   return {
     id: row.id,
     type: row.type,
@@ -223,8 +268,12 @@ export function parseChannel(row: ChannelRow, keyRows: readonly ChannelKeyRow[],
     maxInputTokens: row.maxInputTokens,
     modelMapping: followMapping(row.modelMapping),
     statusCodeMapping: statusMapping(row.statusCodeMapping),
-    paramOverride: jsonObject(row.paramOverride) ?? null,
-    setting: (jsonObject(row.setting) ?? {}) as ChannelSetting,
+    paramOverride,
+    operations,
+    headerRules,
+    hasRules:
+      paramOverride === null || Object.keys(paramOverride).length > 0 || operations.length > 0 || hasPrompt,
+    setting,
   };
 }
 

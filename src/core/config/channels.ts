@@ -59,7 +59,9 @@ const FIELDS = {
   model_mapping: { kind: "json", column: "modelMapping", max: 65_536 },
   status_code_mapping: { kind: "json", column: "statusCodeMapping", max: 1024 },
   param_override: { kind: "json", column: "paramOverride", max: 65_536 },
+  header_override: { kind: "json", column: "headerOverride", max: 65_536 },
   setting: { kind: "json", column: "setting", max: 65_536 },
+  settings: { kind: "json", column: "settings", max: 65_536 },
 } as const satisfies Record<string, Field>;
 
 type FieldName = keyof typeof FIELDS;

@@ -69,6 +69,55 @@ function ofNodes(what: string, figure: SQL): SQL {
     ${asInteger(figure)} as found from nodes where ${figure} > 0`;
 }
 
+/** What plans say of balances: the wallet and what running periods have left; and each period of its credits. */
+function planChecks(): SQL[] {
+  const zero = (name: string) => sql`coalesce(${sql.raw(name)}, 0)`;
+  const id = (name: string) => idText(sql.raw(name));
+  const raw = (text: string) => sql.raw(text);
+  const open = raw(`users u
+    left join (select user_id, sum(quota - used) as rest from plan_periods where closed_at = 0 group by user_id) o
+      on o.user_id = u.id
+    left join (select user_id, sum(amount) as amount from reservations group by user_id) h on h.user_id = u.id`);
+  const periods = raw(`plan_periods p
+    left join (select ref, sum(amount) as amount, sum(case when kind = 'plan' then amount else 0 end) as given
+      from credits where kind in ('plan', 'plan_end') group by ref) c
+      on c.ref = cast(p.user_plan_id as text) || ':' || cast(p.no as text)`);
+  return [
+    check(
+      "users.plan_wallet",
+      id("u.id"),
+      sql`(case when u.plan_until = 0 then u.plan_wallet
+        else u.quota + ${zero("h.amount")} + u.used_quota - u.plan_mark - ${zero("o.rest")} end)`,
+      raw("u.plan_wallet"),
+      open,
+    ),
+    // Whoever has a running period is looked at when it ends.
+    check(
+      "users.plan_until",
+      id("u.id"),
+      raw("0"),
+      raw("(case when o.user_id is not null and u.plan_until = 0 then 1 else 0 end)"),
+      open,
+    ),
+    // A period gives its quota once; when it is over, what it gave less what it took back is what was used in it.
+    check("plan_periods.quota", id("p.id"), raw("p.quota"), zero("c.given"), periods),
+    check(
+      "plan_periods.used",
+      id("p.id"),
+      raw("(case when p.closed_at = 0 then p.quota else p.used end)"),
+      zero("c.amount"),
+      periods,
+    ),
+    check(
+      "plan_periods.unsound",
+      id("p.id"),
+      raw("0"),
+      raw("(case when p.used < 0 or p.used > p.quota or p.ends_at <= p.starts_at then 1 else 0 end)"),
+      raw("plan_periods p"),
+    ),
+  ];
+}
+
 function statement(): SQL {
   const zero = (name: string) => sql`coalesce(${sql.raw(name)}, 0)`;
   const id = (name: string) => idText(sql.raw(name));
@@ -117,6 +166,7 @@ function statement(): SQL {
         raw("u.quota"),
         users,
       ),
+      ...planChecks(),
       check("users.used_quota", id("u.id"), zero("r.quota"), raw("u.used_quota"), users),
       check("users.request_count", id("u.id"), zero("r.count"), raw("u.request_count"), users),
       check("tokens.used_quota", id("k.id"), zero("r.quota"), raw("k.used_quota"), tokens),

@@ -7,6 +7,8 @@ import { refuse } from "../../shared/failures.ts";
 import { isQuota, MAX_QUOTA } from "../../shared/money.ts";
 import type { Credit } from "../deps.ts";
 
+const OF_PLANS: ReadonlySet<Credit["kind"]> = new Set(["plan", "plan_end"]);
+
 /** The user's balance with the row that says why it changed. */
 export function* creditSteps(
   tx: Orm,
@@ -24,7 +26,11 @@ export function* creditSteps(
   const [user] = yield* q(
     tx
       .update(users)
-      .set({ quota: sql`${users.quota} + ${amount}` })
+      .set({
+        quota: sql`${users.quota} + ${amount}`,
+        // What a plan gives and takes back is the plan's, everything else the wallet's.
+        ...(OF_PLANS.has(kind) ? {} : { planWallet: sql`${users.planWallet} + ${amount}` }),
+      })
       .where(eq(users.id, userId))
       .returning({ quota: users.quota }),
   );

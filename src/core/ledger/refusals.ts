@@ -16,17 +16,24 @@ export function ledgerDown(): Failure {
 /** Where open holds alone are in the way, coming again helps. */
 export function refusalOf(
   options: Deps["options"],
-  { userFree, userWithoutHolds, tokenFree, tokenWithoutHolds }: Shortage,
+  { userFree, userWithoutHolds, planFloor, tokenFree, tokenWithoutHolds }: Shortage,
   least: number,
 ): Failure {
   const isShort = (free: number) => free <= 0 || free < least;
-  if (isShort(userFree) && isShort(userWithoutHolds)) return userShort(options, userFree, least);
+  if (isShort(userFree) && isShort(userWithoutHolds))
+    return userShort(options, { available: userFree, amount: least, isPlan: planFloor > 0 });
   if (isShort(tokenFree) && isShort(tokenWithoutHolds)) return tokenShort(options, tokenFree, least);
   return new Failure("limit", "quota_held", { retryAfterSeconds: HELD_RETRY_SECONDS });
 }
 
-function userShort(options: Deps["options"], available: number, amount: number): Failure {
+/** The balance does not pay the amount. */
+export function userShort(
+  options: Deps["options"],
+  { available, amount, isPlan }: { available: number; amount: number; isPlan: boolean },
+): Failure {
   const wireCode = "insufficient_user_quota";
+  // The wallet may be full: it is the plan that keeps calls to its own quota.
+  if (isPlan) return new Failure("quota", "plan_quota_used", { wireCode });
   if (available <= 0) return new Failure("quota", "user_quota_empty", { wireCode });
   return new Failure("quota", "user_quota_short", { wireCode, params: figures(options, available, amount) });
 }

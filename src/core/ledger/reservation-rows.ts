@@ -19,6 +19,8 @@ const LEASE_END = sql`floor(extract(epoch from now()))::bigint + ${LEASE_SECONDS
 export interface Shortage {
   userFree: number;
   userWithoutHolds: number;
+  /** Of the balance what a plan without overflow keeps from calls; not part of the two. */
+  planFloor: number;
   /** Both MAX_QUOTA for a key without a limit. */
   tokenFree: number;
   tokenWithoutHolds: number;
@@ -75,14 +77,15 @@ export function* takeSteps(
   held: HeldInMemory,
 ): Steps<Taken> {
   const { userId, tokenId } = row;
-  const { quota, remainQuota } = yield* readBalances(tx, row, more > 0);
-  const userFree = quota - held.user;
+  const { quota, planFloor, remainQuota } = yield* readBalances(tx, row, more > 0);
+  const userFree = quota - planFloor - held.user;
   const tokenFree = remainQuota === undefined ? MAX_QUOTA : remainQuota - held.token;
   const amount = Math.min(more, userFree, tokenFree);
   if (amount < least || userFree <= 0 || tokenFree <= 0) {
     throw new BalanceShort({
       userFree,
-      userWithoutHolds: quota + (yield* sumOfRows(tx, "user_id", userId)) - user.pending,
+      userWithoutHolds: quota - planFloor + (yield* sumOfRows(tx, "user_id", userId)) - user.pending,
+      planFloor,
       tokenFree,
       tokenWithoutHolds:
         remainQuota === undefined
@@ -116,19 +119,21 @@ function* readBalances(
   tx: Orm,
   { userId, tokenId }: DurableHold,
   isLocked: boolean,
-): Steps<Pick<Taken, "quota" | "remainQuota">> {
+): Steps<Pick<Taken, "quota" | "remainQuota"> & { planFloor: number }> {
   const lock = isLocked ? sql`for no key update` : sql``;
   const [userRow] = yield* rows(
     tx,
-    sql`select quota from users where id = ${userId} and deleted_at is null ${lock}`,
+    sql`select quota, case when plan_strict then greatest(0, plan_wallet) else 0 end as plan_floor
+      from users where id = ${userId} and deleted_at is null ${lock}`,
   );
   const quota = Number(userRow?.quota ?? 0);
-  if (tokenId === 0) return { quota, remainQuota: undefined };
+  const planFloor = Number(userRow?.plan_floor ?? 0);
+  if (tokenId === 0) return { quota, planFloor, remainQuota: undefined };
   const [tokenRow] = yield* rows(
     tx,
     sql`select remain_quota from tokens where id = ${tokenId} and deleted_at is null ${lock}`,
   );
-  return { quota, remainQuota: Number(tokenRow?.remain_quota ?? 0) };
+  return { quota, planFloor, remainQuota: Number(tokenRow?.remain_quota ?? 0) };
 }
 
 export async function renewLeases(db: Database, keys: readonly string[]): Promise<void> {

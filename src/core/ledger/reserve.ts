@@ -35,7 +35,7 @@ export function availableTo(
   { user, token }: Pick<ReserveRequest, "user" | "token">,
   outage: OutageWatch | undefined,
 ): number {
-  const ofUser = shareOf(user.quota, outage) - user.reserved + user.returning;
+  const ofUser = shareOf(user.quota - user.planFloor, outage) - user.reserved + user.returning;
   if (!token || token.unlimitedQuota) return ofUser;
   return Math.min(ofUser, shareOf(token.remainQuota, outage) - token.reserved + token.returning);
 }
@@ -80,8 +80,9 @@ function reserveBalance(
     throw refusalOf(
       options,
       {
-        userFree: user.quota - user.reserved,
-        userWithoutHolds: user.quota - user.pending,
+        userFree: user.quota - user.planFloor - user.reserved,
+        userWithoutHolds: user.quota - user.planFloor - user.pending,
+        planFloor: user.planFloor,
         tokenFree: limited ? limited.remainQuota - limited.reserved : MAX_QUOTA,
         tokenWithoutHolds: limited ? limited.remainQuota - limited.pending : MAX_QUOTA,
       },

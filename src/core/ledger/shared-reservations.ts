@@ -64,13 +64,14 @@ export function createSharedReservations(deps: SharedReservationsDeps): SharedRe
   async function reserve(request: ReserveRequest, keeper: HoldKeeper, lease?: LimitLease): Promise<Hold> {
     const { requestId, user, token, amount, least = amount } = request;
     const payers = payersOf(request);
-    const userFree = user.quota - taker.unknownToDatabase(user);
+    const { planFloor } = user;
+    const userFree = user.quota - planFloor - taker.unknownToDatabase(user);
     if (userFree + user.returning <= 0 && accounts.isCertain(user.id)) {
       // Memory knows the holds of this node only, and not those that are rows.
       const open = outage.silentMs() < OUTAGE_MS ? await sumOfOpen(user.id) : 0;
-      const userWithoutHolds = user.quota + open - user.pending;
+      const userWithoutHolds = user.quota - planFloor + open - user.pending;
       throw deps.refusal(
-        { userFree, userWithoutHolds, tokenFree: MAX_QUOTA, tokenWithoutHolds: MAX_QUOTA },
+        { userFree, userWithoutHolds, planFloor, tokenFree: MAX_QUOTA, tokenWithoutHolds: MAX_QUOTA },
         least,
       );
     }

@@ -61,6 +61,10 @@ const READINGS: readonly Reading[] = [
     (quota, money) => `Topped up online: ${amount(quota ?? "")}, paid ${money}`,
   ],
   [
+    /^获得套餐「(.+)」，每周期额度 (.+)$/,
+    (plan, quota) => `Plan “${plan}”: ${amount(quota ?? "")} each period`,
+  ],
+  [
     /^管理员手动完成订单 (\w+)，原因：([^]*)$/,
     (order, reason) => `Order ${order} completed by hand: ${reason}`,
   ],

@@ -117,6 +117,12 @@ const AUDIT_SENTENCES: Readonly<Record<Exclude<AuditAction, "user.quota">, strin
   "user.letter": "管理员向用户发送了邮件 {{reason}}",
   "user.unbind": "管理员解除了用户的 {{provider}} 绑定",
   "user.sessions_revoke": "管理员注销了用户的全部设备",
+  "plan.create": "创建了套餐 {{plan}}",
+  "plan.update": "修改了套餐 {{plan}}（{{fields}}）",
+  "plan.delete": "删除了套餐 {{plan}}",
+  "plan.grant": "管理员赠送了套餐 {{plan}} {{reason}}",
+  "plan.cancel": "管理员取消了套餐 {{plan}} {{reason}}",
+  "plan.refund": "管理员退还了套餐 {{plan}} {{reason}}",
   "option.set": "设置 {{key}} 从「{{old}}」改为「{{new}}」",
   "provider.create": "添加了登录方式 {{provider}}",
   "provider.update": "修改了登录方式 {{provider}}",
@@ -173,6 +179,11 @@ export function redeemed(quota: string, redemptionId: number): string {
 /** An order that its rail reported as paid; `money` with its two decimals. */
 export function orderPaid(quota: string, money: string): string {
   return `使用在线充值成功，充值金额: ${quota}，支付金额：${money}`;
+}
+
+/** A plan has been bought or given; `quota` is that of one period. */
+export function planBegun(title: string, quota: string): string {
+  return `获得套餐「${title}」，每周期额度 ${quota}`;
 }
 
 export function orderCompleted(tradeNo: string, reason: string): string {

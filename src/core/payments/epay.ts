@@ -53,14 +53,14 @@ async function epayForm(deps: PaymentDeps, order: OrderRow): Promise<PaymentStar
   const { options } = deps;
   const site = withoutSlash(options.get("ServerAddress"));
   const callback = withoutSlash(options.get("CustomCallbackAddress")) || site;
-  const snapshot = JSON.parse(order.snapshot) as { amount?: number };
+  const snapshot = JSON.parse(order.snapshot) as { amount?: number; plan?: string };
   const fields = new Map([
     ["pid", options.get("EpayId")],
     ["type", order.method],
     ["out_trade_no", order.tradeNo],
     ["notify_url", `${callback}/api/user/epay/notify`],
     ["return_url", `${site}/topup?order=${order.tradeNo}`],
-    ["name", `TUC${snapshot.amount ?? ""}`],
+    ["name", snapshot.plan ?? `TUC${snapshot.amount ?? ""}`],
     ["money", minorText(order.moneyMinor, order.currency)],
     ["device", "pc"],
   ]);

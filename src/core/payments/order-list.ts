@@ -39,6 +39,8 @@ function orderJson(deps: ListDeps, row: OrderRow) {
     user_id: row.userId,
     amount: Number(snapshot["amount"] ?? 0),
     unit: String(snapshot["unit"] ?? "dollars"),
+    /** Title of the plan that it buys; empty: credit. */
+    plan: row.kind === "plan" ? String(snapshot["plan"] ?? "") : "",
     quota: row.quota,
     money: minorText(row.moneyMinor, row.currency),
     currency: row.currency.toUpperCase(),

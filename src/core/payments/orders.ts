@@ -15,6 +15,8 @@ import { orderCompleted, orderPaid } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
 import type { Offer } from "./amounts.ts";
 import { minorText } from "../../shared/currencies.ts";
+import { beginOrdered, planMisfit } from "../plans/purchases.ts";
+import type { PlanTerms } from "../plans/purchases.ts";
 import { inviteRewardSteps } from "./rewards.ts";
 
 export type OrderRow = Schema["orders"]["$inferSelect"];
@@ -49,13 +51,21 @@ export interface NewOrder {
   offer: Offer;
   /** For how long the rail waits. */
   seconds: number;
+  /** What is bought; absent: credit. */
+  planId?: number;
+}
+
+/** The terms of the plan that an order buys, as they were when it was made; undefined: it buys credit. */
+function orderedPlan({ kind, snapshot }: Pick<OrderRow, "kind" | "snapshot">): PlanTerms | undefined {
+  if (kind !== "plan") return undefined;
+  return JSON.parse((JSON.parse(snapshot) as { terms: string }).terms) as PlanTerms;
 }
 
 /** The row that stands before any provider hears of it. Throws `too_many_attempts`, `quota_out_of_range`. */
 export async function createOrder(
   deps: PaymentDeps,
   user: UserAccount,
-  { rail, method, offer, seconds }: NewOrder,
+  { rail, method, offer, seconds, planId = 0 }: NewOrder,
 ): Promise<OrderRow> {
   const { orders, users } = deps.db.t;
   const now = nowSeconds(deps);
@@ -90,6 +100,8 @@ export async function createOrder(
         .insert(orders)
         .values({
           tradeNo: newTradeNo(user.id),
+          kind: planId === 0 ? "topup" : "plan",
+          planId,
           userId: user.id,
           rail,
           method,
@@ -197,7 +209,8 @@ function* misfit(
   );
   if (!user || user.deletedAt !== null) return "user_deleted";
   if (user.quota + order.quota > MAX_QUOTA) return "balance";
-  return undefined;
+  const terms = orderedPlan(order);
+  return terms && (yield* planMisfit({ tx, deps, userId: order.userId }, terms));
 }
 
 function* eventSteps(tx: Orm, deps: PaymentDeps, payment: Payment, verdict: string): Steps<void> {
@@ -221,8 +234,16 @@ function* eventSteps(tx: Orm, deps: PaymentDeps, payment: Payment, verdict: stri
 /** Credit and its row of the log, for an order whose state has just become `credited`. */
 function* creditOrderSteps(tx: Orm, deps: PaymentDeps, credit: CreditSteps, order: OrderRow): Steps<void> {
   const { users } = deps.db.t;
-  yield* credit({ userId: order.userId, amount: order.quota, kind: "payment", ref: order.tradeNo });
-  yield* inviteRewardSteps(tx, deps, order.userId);
+  const { userId } = order;
+  const terms = orderedPlan(order);
+  if (terms) {
+    const work = { tx, deps, credit, userId, now: nowSeconds(deps) };
+    yield* beginOrdered(work, deps.options, terms, order.tradeNo);
+    yield* inviteRewardSteps(tx, deps, userId);
+    return;
+  }
+  yield* credit({ userId, amount: order.quota, kind: "payment", ref: order.tradeNo });
+  yield* inviteRewardSteps(tx, deps, userId);
   const [user] = yield* q(
     tx.select({ username: users.username }).from(users).where(eq(users.id, order.userId)),
   );
@@ -363,7 +384,8 @@ export async function noteEvent(deps: PaymentDeps, payment: Payment, verdict: st
 /** What an order in review is worth by what was paid: never more than was ordered. Throws `order_no_pro_rata`. */
 function proRataOf(order: OrderRow): OrderRow {
   const { paidMinor, moneyMinor } = order;
-  if (order.status !== "review" || paidMinor <= 0 || paidMinor >= moneyMinor)
+  // A plan has no parts.
+  if (order.kind === "plan" || order.status !== "review" || paidMinor <= 0 || paidMinor >= moneyMinor)
     throw refuse("order_no_pro_rata");
   const quota = Number((BigInt(order.quota) * BigInt(paidMinor)) / BigInt(moneyMinor));
   // From now on this is the order: a refund takes back its share of what was credited. The snapshot keeps what was asked.

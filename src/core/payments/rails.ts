@@ -23,7 +23,7 @@ function isSelling(options: Pick<Deps["options"], "get">): boolean {
   return !options.get("SelfUseModeEnabled") && !options.get("DemoSiteEnabled");
 }
 
-function openRails({ options, rails }: RailsOf): PaymentRail[] {
+export function openRails({ options, rails }: RailsOf): PaymentRail[] {
   return isSelling(options) ? rails.filter((rail) => rail.isGuarded(options)) : [];
 }
 
@@ -51,18 +51,24 @@ interface Chosen {
   offer: Offer;
 }
 
+/** The open rail and its method. Throws `payment_unset`, `payment_method_missing`. */
+export function methodOf(deps: RailsOf, wish: Pick<Wish, "rail" | "method">): Omit<Chosen, "offer"> {
+  const rail = openRails(deps).find(({ name }) => name === wish.rail);
+  if (!rail) throw refuse("payment_unset");
+  const methods = rail.methods(deps.options);
+  const asked = wish.method === undefined ? undefined : (rail.methodOf?.(wish.method) ?? wish.method);
+  const method = asked === undefined ? methods[0] : methods.find(({ type }) => type === asked);
+  if (!method) throw refuse("payment_method_missing");
+  return { rail, method };
+}
+
 /**
  * What the wish costs now. Throws `payment_unset`, `payment_method_missing` and what `offerFor` throws; a rail with one
  * method needs none to be named.
  */
 export function offerOf(deps: RailsOf, actor: UserAccount, wish: Wish): Chosen {
   const { options } = deps;
-  const rail = openRails(deps).find(({ name }) => name === wish.rail);
-  if (!rail) throw refuse("payment_unset");
-  const methods = rail.methods(options);
-  const asked = wish.method === undefined ? undefined : (rail.methodOf?.(wish.method) ?? wish.method);
-  const method = asked === undefined ? methods[0] : methods.find(({ type }) => type === asked);
-  if (!method) throw refuse("payment_method_missing");
+  const { rail, method } = methodOf(deps, wish);
   const offer = offerFor(deps, actor, wish.amount, {
     price: rail.price(options),
     currency: rail.currency(options),

@@ -9,6 +9,8 @@ import { logQuotaText } from "../../shared/money.ts";
 import type { UserAccount } from "../deps.ts";
 import { orderTakenBack } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
+import { refundOrdered } from "../plans/purchases.ts";
+import type { CreditSteps } from "../plans/purse.ts";
 import { lockedOrder, nowSeconds, PAYABLE } from "./orders.ts";
 import type { OrderRow, PaymentDeps } from "./orders.ts";
 
@@ -22,6 +24,22 @@ type TakenBack = (known: { refundedMinor: number; disputedMinor: number; moneyMi
 function debitFor(order: OrderRow, refundedMinor: number, disputedMinor: number): number {
   const gone = BigInt(Math.min(order.moneyMinor, refundedMinor + disputedMinor));
   return Number((BigInt(order.quota) * gone) / BigInt(order.moneyMinor));
+}
+
+/**
+ * A plan ends with the first money that went back, and what was used of it is owed once all of it did. While a dispute is
+ * open the plan stays: the account is marked, and its calls are refused.
+ */
+function* planDebit(
+  tx: Orm,
+  deps: PaymentDeps,
+  credit: CreditSteps,
+  { order, refundedMinor, lostMinor }: { order: OrderRow; refundedMinor: number; lostMinor: number },
+): Steps<number> {
+  if (refundedMinor + lostMinor === 0) return 0;
+  const work = { tx, deps, credit, userId: order.userId, now: nowSeconds(deps) };
+  const used = yield* refundOrdered(work, order.tradeNo);
+  return refundedMinor + lostMinor >= order.moneyMinor ? used : 0;
 }
 
 /** Enters the event; false: it stands there already, or `unless` does. Call under the order's lock. */
@@ -85,7 +103,13 @@ export async function takeBack(
     const disputedMinor = Math.min(order.moneyMinor, now.disputedMinor ?? order.disputedMinor);
     // An order in review is refunded without ever having been credited.
     const wasCredited = order.creditedAt > 0;
-    const debited = wasCredited ? debitFor(order, refundedMinor, disputedMinor) : 0;
+    const isLost = reason === "dispute_lost" || (order.debitedQuota > 0 && disputedMinor > 0);
+    const lostMinor = isLost ? disputedMinor : 0;
+    const debited = !wasCredited
+      ? 0
+      : order.kind === "plan"
+        ? yield* planDebit(tx, deps, credit, { order, refundedMinor, lostMinor })
+        : debitFor(order, refundedMinor, disputedMinor);
     const change = order.debitedQuota - debited;
     const isWhole = refundedMinor >= order.moneyMinor;
     const status = isWhole ? "refunded" : wasCredited ? "credited" : "review";

@@ -14,7 +14,7 @@ export interface GroupUse {
   users: number;
   keys: number;
   channels: number;
-  /** Options that go on naming it. */
+  /** Options that go on naming it; `plans` where plans do. */
   options: string[];
 }
 
@@ -25,6 +25,9 @@ const NAMING = [
   "GroupSpecialUsableGroup",
   "AutoGroups",
 ] as const satisfies readonly OptionKey[];
+
+/** Told beside the options: plans on sale, and running ones. */
+const PLANS = "plans";
 
 /** Whether the option names the group: as a key at any depth, also as "+:g" and "-:g", or as an item of a list. */
 function names(text: string, group: string): boolean {
@@ -83,13 +86,33 @@ export async function usedGroups(
       .from(abilities)
       .where(inArray(abilities.group, groups)),
   ]);
+  const { plans, userPlans } = db.t;
+  const named = new Set(
+    (
+      await Promise.all([
+        db.reader
+          .selectDistinct({ group: plans.group })
+          .from(plans)
+          .where(and(inArray(plans.group, groups), isNull(plans.deletedAt))),
+        db.reader
+          .selectDistinct({ group: userPlans.group })
+          .from(userPlans)
+          .where(and(inArray(userPlans.group, groups), inArray(userPlans.status, ["active", "waiting"]))),
+      ])
+    )
+      .flat()
+      .map(({ group }) => group),
+  );
   const after = textsWith(texts, writesOf(texts, changes));
   return groups.map((group) => ({
     group,
     users: ofUsers.find((row) => row.group === group)?.count ?? 0,
     keys: (ofKeys.find((row) => row.group === group)?.count ?? 0) + (ofLists.get(group) ?? 0),
     channels: ofChannels.filter((row) => row.group === group).length,
-    options: NAMING.filter((key) => names(textOf(after, key), group)),
+    options: [
+      ...NAMING.filter((key) => names(textOf(after, key), group)),
+      ...(named.has(group) ? [PLANS] : []),
+    ],
   }));
 }
 

@@ -17,16 +17,26 @@ export interface AccountLookupsDeps {
   clock: Pick<Clock, "monotonicMs" | "nowMs">;
   /** Other nodes write the same rows. */
   isShared: boolean;
+  /** Ends and begins periods of the user's plans; tells of the change as any writer does. */
+  renewPlans: (userId: number) => Promise<void>;
 }
 
-export function createAccountLookups({ cache, reads, queries, clock, isShared }: AccountLookupsDeps) {
+export function createAccountLookups({
+  cache,
+  reads,
+  queries,
+  clock,
+  isShared,
+  renewPlans,
+}: AccountLookupsDeps) {
   const { users, tokensByHash, tokensById, misses, active } = cache;
   const userLoads = new Map<number, Promise<UserAccount | undefined>>();
   const tokenLoads = new Map<string, Promise<TokenAccount | undefined>>();
-
+  const { isPlanDue, renewed } = createRenewals({ cache, clock, renewPlans }, loadUser);
   /** False on PostgreSQL for an account that was not re-read lately, unless the database is away anyway. */
   function isFresh(entry: UserEntry): boolean {
     entry.touched = true;
+    if (isPlanDue(entry.account)) return false;
     if (!isShared) return true;
     entry.usedRound = cache.round;
     if (cache.round - entry.readRound > 2 && !cache.isStale) return false;
@@ -55,7 +65,9 @@ export function createAccountLookups({ cache, reads, queries, clock, isShared }:
 
   function user(id: number): UserAccount | undefined | Promise<UserAccount | undefined> {
     const entry = users.get(id);
-    return entry && isFresh(entry) ? entry.account : loadUser(id);
+    if (entry && isFresh(entry)) return entry.account;
+    if (entry && isPlanDue(entry.account)) return renewed(id);
+    return loadUser(id).then((account) => (account && isPlanDue(account) ? renewed(id) : account));
   }
 
   function loadToken(hash: string): Promise<TokenAccount | undefined> {
@@ -128,4 +140,28 @@ export function createAccountLookups({ cache, reads, queries, clock, isShared }:
   }
 
   return { user, tokenByKey, reloadUser, reloadToken };
+}
+
+/** Accounts whose plans have a moment behind them are brought up to now before anybody gets them. */
+function createRenewals(
+  { cache, clock, renewPlans }: Pick<AccountLookupsDeps, "cache" | "clock" | "renewPlans">,
+  loadUser: (id: number) => Promise<UserAccount | undefined>,
+) {
+  const renewals = new Map<number, Promise<UserAccount | undefined>>();
+  return {
+    /** Who has no plan never gets past the first question. While the database is away memory decides. */
+    isPlanDue: ({ planUntil }: UserAccount): boolean =>
+      planUntil !== 0 && planUntil * 1000 <= clock.nowMs() && !cache.isStale,
+    /** Once for all who ask meanwhile. The account as it is then, also where its plans could not be renewed. */
+    renewed: (id: number): Promise<UserAccount | undefined> => {
+      let renewal = renewals.get(id);
+      if (!renewal) {
+        renewal = renewPlans(id)
+          .then(() => loadUser(id))
+          .finally(() => renewals.delete(id));
+        renewals.set(id, renewal);
+      }
+      return renewal;
+    },
+  };
 }

@@ -29,7 +29,7 @@ function userFields(row: UserRow): Omit<UserAccount, "id" | keyof typeof NO_SUMS
     email: row.email,
     role: row.role,
     status: row.status,
-    group: row.group,
+    group: row.planGroup || row.group,
     limits: parseLimitFields(row.limits),
     setting: parseSetting(row.setting),
     sessionVersion: row.sessionVersion,
@@ -37,6 +37,8 @@ function userFields(row: UserRow): Omit<UserAccount, "id" | keyof typeof NO_SUMS
     flagged: row.flagged,
     secondFactor: row.secondFactor,
     quota: row.quota,
+    planFloor: row.planStrict ? Math.max(0, row.planWallet) : 0,
+    planUntil: row.planUntil,
     usedQuota: row.usedQuota,
     requestCount: row.requestCount,
   };

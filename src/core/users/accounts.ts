@@ -37,7 +37,18 @@ export async function createAccounts({
   const { users, tokensById, uncertain } = cache;
   const reads = createReadsInFlight();
   const queries = createAccountQueries(db, reads, databaseWaitMs);
-  const lookups = createAccountLookups({ cache, reads, queries, clock, isShared });
+  let renewPlans: Parameters<LedgerAccounts["onPlanDue"]>[0] = () => Promise.resolve();
+  const lookups = createAccountLookups({
+    cache,
+    reads,
+    queries,
+    clock,
+    isShared,
+    renewPlans: (id) =>
+      renewPlans(id).catch((error: unknown) => {
+        logger.warn("plans could not be renewed", { user: id, error: String(error) });
+      }),
+  });
   const refresh = createAccountRefresh({ cache, reads, queries, logger });
 
   /** What another node changed is read again. */
@@ -90,6 +101,9 @@ export async function createAccounts({
       const ids = [...userIds];
       for (const id of ids) if (reads.isUserBusy(id) && users.has(id)) uncertain.add(id);
       return reads.beginWrite(ids, [...tokenIds]);
+    },
+    onPlanDue(renew) {
+      renewPlans = renew;
     },
     isCertain: (id) => !uncertain.has(id),
     refresh,

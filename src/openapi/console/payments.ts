@@ -150,4 +150,90 @@ export const payments: Readonly<Record<string, ConsoleOperation>> = {
       user_id: "Another user's; for administrators.",
     },
   },
+  "GET /api/plan/": {
+    tag: "Plans",
+    summary: "List plans",
+    description: "With how many were sold and how many run; for administrators.",
+  },
+  "POST /api/plan/": {
+    tag: "Plans",
+    summary: "Make a plan",
+    description:
+      "`quota` is that of each period: the whole plan where `reset` is none. `price` is decimal text of `currency`; `wallet_price` are units of the balance. At least one of them is given. `overflow` false: calls end with the plan's quota, whatever the wallet has. `stack` extend: another purchase begins when the last ends; parallel: at once.",
+    body: {
+      title: "Pro",
+      price: "73.00",
+      currency: "CNY",
+      wallet_price: 5_000_000,
+      quota: 10_000_000,
+      duration_unit: "month",
+      duration_count: 1,
+      reset: "none",
+      group: "vip",
+      overflow: true,
+      max_per_user: 0,
+      stack: "extend",
+    },
+    answer: { success: true, message: "", data: { id: 1 } },
+  },
+  "PUT /api/plan/{id}": {
+    tag: "Plans",
+    summary: "Change a plan",
+    description: "What is not named stays. What was bought keeps the terms of its purchase.",
+    body: { enabled: false },
+    answer: { success: true, message: "" },
+  },
+  "DELETE /api/plan/{id}": {
+    tag: "Plans",
+    summary: "Take a plan away",
+    description: "Nobody buys it any more; what was bought goes on.",
+    answer: { success: true, message: "" },
+  },
+  "GET /api/plan/self": {
+    tag: "Plans",
+    summary: "The caller's plans, and what is on sale",
+    description:
+      "Running and waiting ones first. `left` are units that running periods have left: part of the balance.",
+  },
+  "POST /api/plan/{id}/buy": {
+    tag: "Plans",
+    summary: "Buy a plan",
+    description:
+      "`method` wallet: from the balance, at once, without what other plans give. Else by a rail: with `fields` the buyer's browser posts them to `url`, without it goes there; the plan begins when the order is paid.",
+    body: { rail: "epay", method: "alipay" },
+    answer: {
+      success: true,
+      message: "",
+      data: {
+        id: 0,
+        trade_no: ORDER,
+        url: "https://pay.example/submit.php",
+        fields: { pid: "1001", type: "alipay", out_trade_no: ORDER, money: "73.00" },
+      },
+    },
+  },
+  "POST /api/plan/self/{id}/cancel": {
+    tag: "Plans",
+    summary: "Cancel a plan",
+    description: "At once: what is left of its period goes, its group ends, nothing is paid back.",
+    answer: { success: true, message: "" },
+  },
+  "GET /api/plan/user/{id}": {
+    tag: "Plans",
+    summary: "The plans of a user",
+  },
+  "POST /api/plan/user/{id}": {
+    tag: "Plans",
+    summary: "Give a user a plan",
+    body: { plan_id: 1, reason: "For the outage in May" },
+    answer: { success: true, message: "", data: { id: 7 } },
+  },
+  "POST /api/plan/user/{id}/cancel": {
+    tag: "Plans",
+    summary: "Cancel a user's plan",
+    description:
+      "With `refund` the wallet gets back what it paid, less all that was used of the plan; orders are refunded as orders.",
+    body: { user_plan_id: 7, reason: "Asked by mail", refund: false },
+    answer: { success: true, message: "" },
+  },
 };

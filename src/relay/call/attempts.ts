@@ -13,6 +13,7 @@ import { takesInput } from "./input-limit.ts";
 import { openAnswer } from "./open.ts";
 import { canServe, planCall } from "./plan.ts";
 import type { Plan } from "./plan.ts";
+import { holdForSent, resetTerms } from "./rehold.ts";
 import type { CallServices } from "./services.ts";
 import { bearFailed } from "./upstream-cost.ts";
 
@@ -33,10 +34,13 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
   try {
     return await attemptChannels(services, call, policyOf(call), async (attempt) => {
       plan = undefined;
+      resetTerms(call);
       call.lease = attempt.lease;
       serveIn(call, attempt.group);
       // Waited for also where nothing has to be fetched: calls that came together go on together (lockstep.ts).
       const planned = await planCall(services.plans, call, attempt);
+      const rehold = holdForSent(services, call, planned);
+      if (rehold) await rehold;
       checkWanted(services, call);
       plan = planned;
       const startedMs = performance.now();
@@ -44,10 +48,16 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
         return await openAnswer(services, call, plan, attempt.limits);
       } catch (error) {
         bearUsage(services, call, plan, error);
-        if (!lacksResponses(error, call, plan)) throw error;
+        if (!lacksResponses(error, call, plan)) {
+          const failure = failureIn(error);
+          if (failure instanceof Failure) call.lastFailure = failure;
+          throw error;
+        }
+        resetTerms(call);
         const asChat = await planCall(services.plans, call, { ...attempt, isChatOnly: true });
         // Some models are served in the Responses API only.
         if (asChat.dialect === plan.dialect) throw error;
+        await holdForSent(services, call, asChat);
         checkWanted(services, call);
         plan = asChat;
       }

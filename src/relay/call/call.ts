@@ -12,7 +12,7 @@ import { Failure } from "../../shared/failures.ts";
 import type { Sealer } from "../../core/kit/seal.ts";
 import type { Caller } from "./admission.ts";
 import type { GroupTerms } from "./auto-group.ts";
-import type { CallHold } from "./hold.ts";
+import type { CallHold, HoldRequest } from "./hold.ts";
 import { itemOpener } from "./item-references.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import type { PromptSize } from "../meter/meter.ts";
@@ -53,6 +53,14 @@ export interface Call extends Indexed {
   group: string;
   /** Frozen when the call was reserved: whatever is changed meanwhile, this is what it is charged by. */
   price: CallPrice;
+  /** What the hold was worked out from; undefined: nothing is held. */
+  readonly asked: HoldRequest | undefined;
+  /** Price and hold as they were before a channel's rules changed what they follow from. */
+  unruled: { price: CallPrice; hold: CallHold } | undefined;
+  /** What is counted for the charge in place of the client's body: what was sent, where rules changed it. */
+  billed: Record<string, unknown> | undefined;
+  /** Of the attempt before. */
+  lastFailure: Failure | undefined;
   readonly reservation: Reservation;
   hold: CallHold;
   readonly wantsStream: boolean;

@@ -291,7 +291,9 @@ function exclude(run: Run, channel: Channel): void {
 /** What this channel's dialect cannot express another one's may: that is no failed attempt of anybody. */
 function isBeyond(thrown: unknown): boolean {
   const failure = failureIn(thrown);
-  return failure instanceof Failure && failure.code === "unsupported_field";
+  if (!(failure instanceof Failure)) return false;
+  // A rule that refuses for its own channel alone.
+  return failure.code === "unsupported_field" || (failure.code === "rule_refused" && failure.retryable);
 }
 
 /** What a failed attempt does to log, key and channel; true when another one may follow. */

@@ -21,7 +21,8 @@ import type { Admitted } from "./admission.ts";
 import { askUpstream } from "./attempt.ts";
 import { groupsOf } from "./auto-group.ts";
 import { keysInOrder } from "./channel-keys.ts";
-import { anthropicHeaders, mappedModel, queryOf } from "./plan.ts";
+import { mappedModel } from "./plan.ts";
+import { anthropicHeaders, queryOf } from "./upstream-request.ts";
 import type { CallServices } from "./services.ts";
 
 /** Clients count before they call, and somebody waits for it. */

@@ -29,6 +29,8 @@ export interface ChannelFacts {
   allowsTiers: boolean;
   /** Tiers that operators put in the client's place. */
   overriddenTiers: readonly string[];
+  /** One of them takes conversations as their clients wrote them. */
+  isPassedThrough: boolean;
 }
 
 /** Tiers are built anew when one of their channels changes. */
@@ -55,6 +57,7 @@ function together(some: ChannelFacts, more: ChannelFacts): ChannelFacts {
     hasThinkingName: some.hasThinkingName || more.hasThinkingName,
     allowsTiers: some.allowsTiers || more.allowsTiers,
     overriddenTiers: [...some.overriddenTiers, ...more.overriddenTiers],
+    isPassedThrough: some.isPassedThrough || more.isPassedThrough,
   };
 }
 
@@ -86,8 +89,12 @@ function gather(channels: readonly Channel[], model: string): ChannelFacts {
     names: [...names],
     places: [...places.values()],
     hasThinkingName: [...names].some(asksToThink),
-    allowsTiers: channels.some(allowsTiers),
-    overriddenTiers: channels.flatMap(({ paramOverride }) => overriddenTiers(paramOverride ?? {})),
+    allowsTiers: channels.some((channel) => allowsTiers(channel) || channel.setting.allow_speed === true),
+    // What a rule asks for passes the same gate.
+    overriddenTiers: channels
+      .filter(allowsTiers)
+      .flatMap(({ paramOverride }) => overriddenTiers(paramOverride ?? {})),
+    isPassedThrough: channels.some(({ setting }) => setting.pass_through_body_enabled === true),
   };
 }
 

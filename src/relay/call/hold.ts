@@ -2,6 +2,7 @@
 // Refuses a call that the caller could not pay: the ledger decides, with the least amount that serves.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps, Ledger, Reservation, ReserveRequest } from "../../core/deps.ts";
+import { userShort } from "../../core/ledger/refusals.ts";
 import {
   cappedHold,
   coveredTokens,
@@ -13,10 +14,10 @@ import {
   mostTokens,
   ratesOf,
   unitsFor,
-  USUAL_OUTPUT,
 } from "../../core/prices/holds.ts";
 import type { DearestOf, HoldRates, HoldTerms, WantedHold } from "../../core/prices/holds.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
+import type { DialectName } from "../../protocol/canonical.ts";
 import { asList, asObject } from "../../protocol/json.ts";
 import { routeFor } from "../../providers/address.ts";
 import { losesSearch } from "../../providers/apply-rules.ts";
@@ -30,6 +31,7 @@ import { factsFor } from "./hold-facts.ts";
 import type { ChannelFacts } from "./hold-facts.ts";
 import { countUnits } from "../endpoints/call-units.ts";
 import type { Endpoint, Json } from "../endpoints/endpoint.ts";
+import { limitIn } from "../endpoints/output-limit.ts";
 import { hostedToolUnits, searchWish } from "../endpoints/hosted-tools.ts";
 import { countPrompt } from "../meter/meter.ts";
 import type { PromptSize } from "../meter/meter.ts";
@@ -37,6 +39,7 @@ import { claudeDefaultMaxTokens, leastThinkingTokens } from "../endpoints/model-
 import type { RelayBody } from "../wire/read-body.ts";
 import { keepsReasoning, thinkingBudgetOf } from "../endpoints/hidden-reasoning.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
+import type { UsualOutput } from "./usual-output.ts";
 
 /** What the hold of a call means for its answer. */
 export interface CallHold {
@@ -80,33 +83,6 @@ const PICTURE_TOKENS = 6240;
 /** Legacy completions stop here when the request says nothing. */
 const COMPLETION_TOKENS = 16;
 
-/** How long the answers of each model are on this site. */
-export interface UsualOutput {
-  of(model: string): number;
-  learn(model: string, tokens: number): void;
-}
-
-const MAX_MODELS = 5000;
-/** The mean follows the last answers: a model that is renamed behind its name is soon known again. */
-const MEMORY_ANSWERS = 200;
-
-export function createUsualOutput(): UsualOutput {
-  const seen = new Map<string, { mean: number; count: number }>();
-  return {
-    of: (model) => Math.max(USUAL_OUTPUT, Math.ceil(seen.get(model)?.mean ?? 0)),
-    learn(model, tokens) {
-      const known = seen.get(model);
-      if (!known) {
-        if (seen.size >= MAX_MODELS) seen.clear();
-        seen.set(model, { mean: tokens, count: 1 });
-        return;
-      }
-      known.count = Math.min(known.count + 1, MEMORY_ANSWERS);
-      known.mean += (tokens - known.mean) / known.count;
-    },
-  };
-}
-
 export interface HoldRequest {
   requestId: string;
   caller: Caller;
@@ -124,6 +100,8 @@ export interface HoldRequest {
   earlierTokens: number;
   /** Units that it may cost at most; undefined: as much as it takes. */
   cap: number | undefined;
+  /** What is sent in the body's place, in its upstream's words, where the rules of a channel changed it. */
+  sent?: { dialect: DialectName; json: Json };
 }
 
 /** What a call would hold if it came now; nothing is. */
@@ -165,8 +143,8 @@ export interface Held {
 }
 
 /** How many answers one request is for. */
-function choicesOf(endpoint: Endpoint, json: Json): number {
-  if (endpoint.dialect === "gemini") {
+function choicesOf(dialect: DialectName, json: Json): number {
+  if (dialect === "gemini") {
     const config = asObject(json["generationConfig"] ?? json["generation_config"]);
     return countOr1(config?.["candidateCount"] ?? config?.["candidate_count"]);
   }
@@ -298,16 +276,20 @@ function isRaw({ deps }: HoldServices, endpoint: Endpoint): boolean {
 }
 
 /** What is passed through as it is cannot be limited, nor can a part of an operation that knows no limit. */
-function mayBeLimited(services: HoldServices, endpoint: Endpoint): boolean {
-  return !isRaw(services, endpoint) && endpoint.isPart !== true;
+function mayBeLimited(services: HoldServices, request: HoldRequest): boolean {
+  const { endpoint } = request;
+  if (isRaw(services, endpoint) || endpoint.isPart === true) return false;
+  return !(endpoint.isConversation && factsFor(services.deps.routing, request).isPassedThrough);
 }
 
 /** The client's own limit, or what an operator puts in its place. */
 function limitOf(
   services: HoldServices,
-  { endpoint, body, model }: HoldRequest,
+  { endpoint, body, model, sent }: HoldRequest,
   facts: ChannelFacts,
 ): number | undefined {
+  // What was sent has whatever an operator put there.
+  if (sent) return limitIn(sent.dialect, sent.json) || undefined;
   let named = endpoint.outputLimit(body.json) || undefined;
   if (named === undefined && endpoint.name === "completions") named = COMPLETION_TOKENS;
   if (named === undefined && endpoint.name === "messages")
@@ -369,7 +351,7 @@ function termsOf(services: HoldServices, request: HoldRequest, facts: ChannelFac
     fixedUnits: fixedUnits(request, rates, { hosted: toolUnits(services, request, facts), tiers }),
     inputRate: rates.text,
     outputRate: isAnswered ? rates.output : 0,
-    choices: choicesOf(endpoint, body.json),
+    choices: choicesOf(request.sent?.dialect ?? endpoint.dialect, request.sent?.json ?? body.json),
     clientLimit: isAnswered ? limitOf(services, request, facts) : undefined,
     maxOutput: prices.maxOutput(model),
     thinkingBudget: Math.max(thinkingBudgetOf(body.json), named),
@@ -382,15 +364,16 @@ function wantedOf(
   request: HoldRequest,
   terms: HoldTerms,
   growsAlong: boolean,
+  held = 0,
 ): WantedHold {
-  const { endpoint, caller, model, cap, wantsStream } = request;
-  const mayLimit = mayBeLimited(services, endpoint);
+  const { caller, model, cap, wantsStream } = request;
+  const mayLimit = mayBeLimited(services, request);
   if (cap !== undefined) {
     const capped = cappedHold(terms, cap, { mayLimit, mayCut: wantsStream });
     if (!capped) throw overCap(services.deps.options, leastUnder(terms, mayLimit || wantsStream), cap);
     return { amount: capped.amount, least: capped.least };
   }
-  const available = services.deps.ledger.available(caller);
+  const available = services.deps.ledger.available(caller) + held;
   if (growsAlong) return firstHold(terms, available, services.usual.of(model));
   return limitedHold(terms, available, mayLimit);
 }
@@ -401,17 +384,42 @@ function leastUnder(terms: HoldTerms, mayEnd: boolean): number {
   return unitsFor(terms, mayEnd ? terms.thinkingBudget + 1 : mostTokens(terms));
 }
 
+/**
+ * Holds what a request costs as it is sent, beside what is held for it already. Throws `user_quota_short` where the balance
+ * does not pay the least of it, and what a cap refuses.
+ */
+export async function holdAgain(
+  services: HoldServices,
+  request: HoldRequest,
+  reservation: Reservation,
+): Promise<CallHold> {
+  const facts = factsFor(services.deps.routing, request);
+  const growsAlong = request.cap === undefined && growsWith(request, facts);
+  const terms = termsOf(services, request, facts);
+  const { amount, least } = wantedOf(services, request, terms, growsAlong, reservation.amount);
+  const more = amount - reservation.amount;
+  if (more > 0) await reservation.grow(more);
+  const { ledger, options } = services.deps;
+  if (reservation.amount < least)
+    throw userShort(options, {
+      available: ledger.available(request.caller) + reservation.amount,
+      amount: least,
+      isPlan: false,
+    });
+  return heldFor(services, request, { reservation, terms, growsAlong }).hold;
+}
+
 function heldFor(
   services: HoldServices,
   request: HoldRequest,
   { reservation, terms, growsAlong }: { reservation: Reservation; terms: HoldTerms; growsAlong: boolean },
 ): Held {
   const { amount } = reservation;
-  const { price, groupPrices, prompt, cap, endpoint } = request;
+  const { price, groupPrices, prompt, cap } = request;
   const holdOf = (at: HoldTerms): CallHold =>
     cap === undefined
       ? openHold(at, amount, growsAlong)
-      : capHold(at, { amount, cap, mayLimit: mayBeLimited(services, endpoint) });
+      : capHold(at, { amount, cap, mayLimit: mayBeLimited(services, request) });
   const hold = holdOf(terms);
   const groups = groupPrices?.map((each): GroupTerms => ({
     ...each,

@@ -22,7 +22,7 @@ import type { CountingBodies } from "./count.ts";
 import { createErrorRows } from "./error-rows.ts";
 import { explain, runExchange, viewOf } from "./exchange.ts";
 import type { RelayRequest } from "./exchange.ts";
-import { createUsualOutput } from "./hold.ts";
+import { createUsualOutput } from "./usual-output.ts";
 import { createInFlightCalls } from "./in-flight.ts";
 import { createLockstep, line, lineOnArrival } from "./lockstep.ts";
 import { pingMs, PINGS } from "./ping.ts";

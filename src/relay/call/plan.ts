@@ -1,48 +1,46 @@
 // How a call is put to one channel: address, headers and body, with the client's own bytes wherever nothing changes.
-// Refuses mappings and overrides that cannot be read, and what the dialect of the channel's provider cannot express.
+// Refuses mappings and rules that cannot be read, and what the dialect of the channel's provider cannot express.
 import { allowsTiers, upstreamModel } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
-import type { Deps } from "../../core/deps.ts";
 import type { CanonicalRequest } from "../../protocol/canonical.ts";
+import { cannotCarry } from "../../protocol/carry.ts";
 import type { Dialect } from "../../protocol/dialect.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
 import { mediaToInline } from "../../protocol/media.ts";
 import { mayHoldSealed } from "../../protocol/openai-responses/references.ts";
 import { hasForeignProof } from "../../protocol/signatures.ts";
-import type { Adapter, AdapterCall } from "../../providers/adapter.ts";
-import { ADAPTERS } from "../../providers/adapters.ts";
 import { requireServed, routeFor } from "../../providers/address.ts";
 import type { FoundRoute } from "../../providers/address.ts";
-import type { Ruled } from "../../providers/apply-rules.ts";
 import { providerOf } from "../../providers/catalog.ts";
 import type { ProviderRow } from "../../providers/define.ts";
-import { buildUpstreamRequest } from "../../providers/request.ts";
-import { sessionHeaders } from "../../providers/session-headers.ts";
-import type { ProviderCall, ProviderRequest } from "../../providers/request.ts";
 import { Failure } from "../../shared/failures.ts";
 import { hasTier } from "../../shared/price-rules.ts";
 import type { UpstreamRequest } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { conversationOf } from "./call.ts";
 import { chatRoute } from "./chat-only.ts";
-import type { ChatOnlyChannels } from "./chat-only.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
+import { gatedFields } from "../endpoints/gates.ts";
 import { inlineMedia } from "../wire/media.ts";
-import type { MediaFetch } from "../wire/media.ts";
-import {
-  claudeDefaultMaxTokens,
-  claudeHeaders,
-  geminiVersion,
-  plainModel,
-  settingsChanges,
-} from "../endpoints/model-settings.ts";
-import { withField, writeForm } from "../wire/multipart.ts";
+import { claudeDefaultMaxTokens, plainModel, settingsChanges } from "../endpoints/model-settings.ts";
+import { withField, withoutField, writeForm } from "../wire/multipart.ts";
 import type { Form } from "../wire/multipart.ts";
-import { limitChanges, loweredLimits } from "../endpoints/output-limit.ts";
-import { passHeaders } from "../wire/passed-headers.ts";
+import { limitChanges } from "../endpoints/output-limit.ts";
 import { patchTopLevel } from "../wire/patch-json.ts";
+import type { Changes } from "../wire/patch-json.ts";
 import { askedTier, gatedTier, NO_TIERS, tierNames } from "../endpoints/service-tier.ts";
-import type { TierGate } from "../endpoints/service-tier.ts";
+import type { TierGates } from "../endpoints/service-tier.ts";
+import { applyHeaderRules, applyRules } from "./rules.ts";
+import type { Ruled, RulesDone } from "./rules.ts";
+import {
+  adapterOf,
+  buildRequest,
+  finishHeaders,
+  needsAdapter,
+  unserved,
+  upstreamRequest,
+} from "./upstream-request.ts";
+import type { PlanContext, Target } from "./upstream-request.ts";
 
 export interface Plan {
   channel: Channel;
@@ -63,20 +61,10 @@ export interface Plan {
   /** Service tier that the upstream is asked for. */
   tier: string | undefined;
   upstream: UpstreamRequest;
-}
-
-export interface PlanContext extends Pick<Deps, "options" | "clock" | "reach" | "seal"> {
-  fetchMedia: MediaFetch;
-  chatOnly: ChatOnlyChannels;
-}
-
-function adapterOf(row: ProviderRow, found: FoundRoute): Adapter | undefined {
-  const name = found.route.adapter ?? (row.auth.kind === "adapter" ? row.auth.name : undefined);
-  return name === undefined ? undefined : ADAPTERS[name];
-}
-
-function needsAdapter(row: ProviderRow, found: FoundRoute): boolean {
-  return found.route.adapter !== undefined || row.auth.kind === "adapter";
+  /** What the channel's rules did to the request; undefined: it has none that acted. */
+  rules: RulesDone | undefined;
+  /** Writes the body anew with this limit on its answer: what was sent in the request's place had to be held for first. */
+  writeLimit: (limit: number | undefined) => void;
 }
 
 /** The route for an endpoint: only conversations are converted, and a part of an operation needs its own address. */
@@ -93,8 +81,14 @@ export function canServe(channel: Channel, endpoint: Endpoint, model: string): b
   if (!row || row.status === "retired" || row.status === "later") return false;
   const found = findRoute(row, endpoint, upstreamModel(channel, model));
   if (!found) return false;
+  if (passesThrough(channel, endpoint) && found.route.dialect !== endpoint.dialect) return false;
   if (needsAdapter(row, found)) return adapterOf(row, found) !== undefined;
   return channel.baseUrl !== "" || row.baseUrl !== "";
+}
+
+/** The channel takes conversations as their clients wrote them. */
+function passesThrough({ setting }: Pick<Channel, "setting">, endpoint: Endpoint): boolean {
+  return setting.pass_through_body_enabled === true && endpoint.isConversation;
 }
 
 /** Why nobody can be asked through the channel, whatever the call: its provider is gone, or not served yet. */
@@ -122,12 +116,6 @@ export function mappedModel(channel: Channel, model: string): string {
   throw new Failure("internal", code, { wireCode: "model_mapped_error" });
 }
 
-/** Query of the client's address; credentials in it are left out by the catalogue. */
-export function queryOf(request: Request): string {
-  const at = request.url.indexOf("?");
-  return at === -1 ? "" : request.url.slice(at);
-}
-
 /** Proofs of another provider travel in these fields; most bodies have none of them. */
 function mayHoldProof(text: string): boolean {
   return (
@@ -150,19 +138,6 @@ const ADDRESSED_IMAGE = /"(?:url|image_url)"\s*:\s*"https?:/;
 /** Pictures behind addresses, for an upstream that takes them inline only: the body cannot go as it is. */
 function mustInline(call: Call, row: ProviderRow): boolean {
   return row.inlinesImages && call.endpoint.isConversation && ADDRESSED_IMAGE.test(call.body.text);
-}
-
-/** One channel, as a call meets it. */
-interface Target {
-  context: PlanContext;
-  call: Call;
-  channel: Channel;
-  row: ProviderRow;
-  found: FoundRoute;
-  /** The requested model behind the channel's mapping. */
-  mapped: string;
-  key: string;
-  keyIndex: number;
 }
 
 interface ConvertedBody {
@@ -197,11 +172,6 @@ function applyChanges(body: Record<string, unknown>, changes: Readonly<Record<st
   }
 }
 
-function unserved(call: Call): Failure {
-  const params = { group: call.group, model: call.model };
-  return new Failure("no-channel", "endpoint_unsupported", { params, retryable: true });
-}
-
 /** The channel and key that a call is put to; `isChatOnly` is said where it was found out in this very call. */
 interface PlannedFor {
   channel: Channel;
@@ -228,6 +198,10 @@ export function planCall(
   if (!found) throw unserved(call);
   const dialect = DIALECTS[found.route.dialect];
   const target: Target = { context, call, channel, row, found, mapped, key, keyIndex };
+  if (passesThrough(channel, call.endpoint)) {
+    if (dialect.name !== call.endpoint.dialect) throw unserved(call);
+    return passPlan(target);
+  }
   if (!mustConvert(call, channel, dialect.name) && !mustInline(call, row)) return passPlan(target);
   const request = conversationOf(call, context.seal);
   const media = mediaToInline(request, dialect.name);
@@ -253,31 +227,52 @@ function addressedImages(request: CanonicalRequest): ReturnType<typeof mediaToIn
 }
 
 /** Tiers that the call may ask of the channel: those that its model has a price for, where the operator lets them out. */
-function tierGate({ call, channel, row, found }: Target): TierGate {
+function tierGates({ call, channel, row, found }: Target): TierGates {
   const { rules } = call.price;
-  if (!rules || !allowsTiers(channel) || !call.endpoint.isConversation) return NO_TIERS;
   // What adapters make of a request names no tier.
-  return needsAdapter(row, found) ? NO_TIERS : (tier) => hasTier(rules, tier);
+  if (!rules || !call.endpoint.isConversation || needsAdapter(row, found)) return NO_TIERS;
+  const isFastOpen = channel.setting.allow_speed === true;
+  if (!allowsTiers(channel) && !isFastOpen) return NO_TIERS;
+  const isPriced = (tier: string): boolean => hasTier(rules, tier);
+  return {
+    tier: allowsTiers(channel) ? isPriced : NO_TIERS.tier,
+    speed: isFastOpen ? isPriced : NO_TIERS.speed,
+  };
+}
+
+/** Of a body that has to go as it is: throws with the name of what would have to change. */
+function requireUnchanged({ call, channel, found }: Target, model: string, tier: Changes | undefined): void {
+  const { sent, hold } = call;
+  const { dialect } = found.route;
+  if (dialect !== "gemini" && sent.json["model"] !== model) throw cannotCarry("model");
+  const [ofTier] = tier ? tierNames(tier) : [];
+  const [gated = ofTier] = gatedFields(dialect, sent.json, channel.setting)?.names ?? [];
+  if (gated !== undefined) throw cannotCarry(gated);
+  const [limit] =
+    hold.limit === undefined ? [] : Object.keys(limitChanges(dialect, sent.json, hold.limit, model));
+  if (limit !== undefined) throw cannotCarry(limit);
 }
 
 /** The client's own body, with single top-level fields replaced. */
 function passPlan(target: Target): Plan {
   const { context, call, channel, row, found, mapped } = target;
   const { options } = context;
-  const { sent } = call;
-  const isMedia = call.endpoint.isMedia === true;
-  const isRaw = options.get("global.pass_through_request_enabled") && sent === call.body && !isMedia;
+  const { sent, endpoint } = call;
+  const isMedia = endpoint.isMedia === true;
+  const isPassed = passesThrough(channel, endpoint);
+  const isRaw =
+    isPassed || (options.get("global.pass_through_request_enabled") && sent === call.body && !isMedia);
   const { dialect } = found.route;
   const plain = plainModel(options, dialect, mapped);
   const changes: Record<string, unknown> = {};
-  const tier = isMedia ? undefined : gatedTier(dialect, sent.json, tierGate(target), sent.text);
+  const tiers = tierGates(target);
+  const tier = isMedia ? undefined : gatedTier(dialect, sent.json, tiers, sent.text);
+  if (isPassed) requireUnchanged(target, plain, tier);
   if (tier) Object.assign(changes, tier);
   const { limit } = call.hold;
+  const limitName = endpoint.name === "completions" ? "" : plain;
   // Before what the operator's settings make of a limit: budgets of thinking are shares of it.
-  if (limit !== undefined) {
-    const name = call.endpoint.name === "completions" ? "" : plain;
-    Object.assign(changes, limitChanges(dialect, sent.json, limit, name));
-  }
+  if (limit !== undefined) Object.assign(changes, limitChanges(dialect, sent.json, limit, limitName));
   // Gemini's model stands in the address.
   if (dialect !== "gemini" && sent.json["model"] !== plain) changes["model"] = plain;
   // The playground's own field; an upstream would refuse it.
@@ -295,37 +290,70 @@ function passPlan(target: Target): Plan {
     isRaw ? undefined : { client: dialect, isConverted: false },
   );
   for (const key of built.changed) changes[key] = built.body?.[key];
-  if (!isMedia) Object.assign(changes, overrides(channel));
-  if (limit !== undefined)
-    Object.assign(changes, loweredLimits(dialect, { ...sent.json, ...changes }, limit));
+  finishHeaders(target, built);
+  const ruled = isRaw ? undefined : applyRules(target, built, built.body ?? body, tiers);
+  if (ruled) Object.assign(changes, ruled.changes);
   // Passed through as it is, but never at a price that nobody pays.
-  const applied = isRaw ? (tier ?? {}) : changes;
-  const isUntouched = Object.keys(applied).length === 0;
-  const upstream = upstreamRequest(target, built, () =>
-    isUntouched ? sent.json : { ...sent.json, ...applied },
-  );
-  const named = isUntouched ? sent.json : { ...sent.json, ...applied };
-  if (sent.form && !upstream.adapter) upstream.body = formBody(call, sent.form, built.model);
-  else if (!upstream.adapter)
-    upstream.body = isUntouched ? sent.bytes : patchTopLevel(sent.text, applied, sent.json);
+  let applied: Changes = changes;
+  if (isPassed) applied = "group" in changes ? { group: undefined } : {};
+  else if (isRaw) applied = tier ?? {};
+  const isUntouched = (): boolean => Object.keys(applied).length === 0;
+  const named = (): Record<string, unknown> => (isUntouched() ? sent.json : { ...sent.json, ...applied });
+  const upstream = upstreamRequest(target, built, named);
+  const write = (newLimit: number | undefined): void => {
+    if (!isRaw && newLimit !== undefined)
+      applied = { ...changes, ...limitChanges(dialect, { ...sent.json, ...changes }, newLimit, limitName) };
+    if (upstream.adapter) return;
+    upstream.body = sent.form
+      ? formBody(call, sent.form, built.model, ruled)
+      : isUntouched()
+        ? sent.bytes
+        : patchTopLevel(sent.text, applied, sent.json);
+  };
+  write(limit);
+  const dropped = tier ? [...tierNames(tier), ...built.dropped] : built.dropped;
   return {
     channel,
     key: target.key,
     keyIndex: target.keyIndex,
     dialect: DIALECTS[dialect],
     isConverted: false,
-    upstreamModel: isRaw ? call.model : built.model,
+    upstreamModel: isRaw ? call.model : sentModel(built.model, ruled),
     reportsUsage: dialect !== "openai-chat" || (row.asksForStreamUsage && (!isRaw || call.wantsUsage)),
-    dropped: tier ? [...tierNames(tier), ...built.dropped] : built.dropped,
-    tier: isMedia || upstream.adapter ? undefined : askedTier(dialect, named),
+    dropped: ruled ? toldOnce([...dropped, ...ruled.dropped]) : dropped,
+    tier: isMedia || upstream.adapter ? undefined : askedTier(dialect, named()),
     upstream,
+    rules: withHeaderRules(target, built.headers, ruled),
+    writeLimit: write,
   };
 }
 
+/** The name that is sent, where a rule put another in its place. */
+function sentModel(model: string, ruled: Ruled | undefined): string {
+  const named = ruled?.changes["model"];
+  return typeof named === "string" && named !== "" ? named : model;
+}
+
+/** Headers have the last word, whatever became of the body. */
+function withHeaderRules(
+  target: Target,
+  headers: Record<string, string>,
+  ruled: Ruled | undefined,
+): RulesDone | undefined {
+  const headerActs = applyHeaderRules(target, headers);
+  if (!headerActs) return ruled?.done;
+  return { acts: [], promptTokens: 0, repriced: undefined, ...ruled?.done, headerActs };
+}
+
 /** The client's own bytes where neither the model nor anything else has to change. */
-function formBody(call: Call, form: Form, model: string): Uint8Array<ArrayBuffer> {
+function formBody(call: Call, form: Form, model: string, ruled: Ruled | undefined): Uint8Array<ArrayBuffer> {
   const shaped = call.endpoint.form?.(form) ?? form;
-  const named = call.sent.json["model"] === model ? shaped : withField(shaped, "model", model);
+  let named = call.sent.json["model"] === model ? shaped : withField(shaped, "model", model);
+  for (const [key, value] of Object.entries(ruled?.changes ?? {}))
+    named =
+      value === undefined
+        ? withoutField(named, key)
+        : withField(named, key, typeof value === "string" ? value : JSON.stringify(value));
   return named === form ? call.sent.bytes : writeForm(named);
 }
 
@@ -334,27 +362,43 @@ function convertedPlan(target: Target, request: CanonicalRequest): Plan {
   const dialect = DIALECTS[found.route.dialect];
   const { limit } = call.hold;
   const { body, dropped } = convertBody(context, call, limitedTo(request, limit), dialect, mapped);
-  const tier = gatedTier(dialect.name, body, tierGate(target));
+  const tiers = tierGates(target);
+  const tier = gatedTier(dialect.name, body, tiers);
   if (tier) applyChanges(body, tier);
   const plain = plainModel(context.options, dialect.name, mapped);
-  const ruled = { client: call.endpoint.dialect, isConverted: call.endpoint.dialect !== dialect.name };
-  const built = buildRequest(target, plain, body, ruled);
-  const upstreamBody: Record<string, unknown> = { ...(built.body ?? body) };
-  applyChanges(upstreamBody, overrides(channel));
-  if (limit !== undefined) applyChanges(upstreamBody, loweredLimits(dialect.name, upstreamBody, limit));
+  const converted = { client: call.endpoint.dialect, isConverted: call.endpoint.dialect !== dialect.name };
+  const built = buildRequest(target, plain, body, converted);
+  finishHeaders(target, built);
+  const ruledBody: Record<string, unknown> = { ...(built.body ?? body) };
+  const ruled = applyRules(target, built, ruledBody, tiers);
+  if (ruled) applyChanges(ruledBody, ruled.changes);
+  let upstreamBody = ruledBody;
   const upstream = upstreamRequest(target, built, () => upstreamBody);
-  if (!upstream.adapter) upstream.body = JSON.stringify(upstreamBody);
+  const write = (newLimit: number | undefined): void => {
+    upstreamBody = { ...ruledBody };
+    if (newLimit !== undefined)
+      applyChanges(upstreamBody, limitChanges(dialect.name, upstreamBody, newLimit, plain));
+    if (!upstream.adapter) upstream.body = JSON.stringify(upstreamBody);
+  };
+  write(limit);
   return {
     channel,
     key: target.key,
     keyIndex: target.keyIndex,
     dialect,
     isConverted: true,
-    upstreamModel: built.model,
+    upstreamModel: sentModel(built.model, ruled),
     reportsUsage: dialect.name !== "openai-chat" || row.asksForStreamUsage,
-    dropped: toldOnce([...dropped, ...(tier ? tierNames(tier) : []), ...built.dropped]),
+    dropped: toldOnce([
+      ...dropped,
+      ...(tier ? tierNames(tier) : []),
+      ...built.dropped,
+      ...(ruled?.dropped ?? []),
+    ]),
     tier: upstream.adapter ? undefined : askedTier(dialect.name, upstreamBody),
     upstream,
+    rules: withHeaderRules(target, built.headers, ruled),
+    writeLimit: write,
   };
 }
 
@@ -366,113 +410,4 @@ function limitedTo(request: CanonicalRequest, limit: number | undefined): Canoni
   if (limit === undefined) return request;
   const maxOutputTokens = Math.min(request.settings.maxOutputTokens ?? limit, limit);
   return { ...request, settings: { ...request.settings, maxOutputTokens } };
-}
-
-/** Operators override last: what they say stands, as far as the caller's balance pays it. */
-function overrides(channel: Channel): Readonly<Record<string, unknown>> {
-  if (channel.paramOverride === null) throw new Failure("internal", "param_override_broken");
-  return channel.paramOverride;
-}
-
-function buildRequest(
-  { context, call, channel, row, found, key }: Target,
-  model: string,
-  body: Readonly<Record<string, unknown>>,
-  ruled: Ruled | undefined,
-): ProviderRequest {
-  const { endpoint, request } = call;
-  const { form } = call.sent;
-  const providerCall: ProviderCall = {
-    operation: endpoint.name,
-    via: found.operation,
-    model,
-    // Gemini's query says how the stream is framed, which is the gateway's business.
-    query: endpoint.dialect === "gemini" ? "" : queryOf(request),
-    isStream: call.wantsStream,
-    key,
-    contentType: form ? `multipart/form-data; boundary=${form.boundary}` : "application/json",
-    accept: acceptOf(call),
-    site: context.options.get("ServerAddress"),
-  };
-  if (endpoint.path !== undefined) providerCall.path = endpoint.path;
-  if (!form) providerCall.body = body;
-  if (ruled) providerCall.ruled = ruled;
-  const version = row.version === "gemini" ? geminiVersion(context.options, model) : undefined;
-  if (version !== undefined) providerCall.geminiVersion = version;
-  if (endpoint.name === "messages") Object.assign(providerCall, anthropicHeaders(request));
-  return buildUpstreamRequest(row, channel, providerCall);
-}
-
-function acceptOf({ endpoint, request, wantsStream }: Call): string {
-  if (wantsStream) return "text/event-stream";
-  if (endpoint.answers === undefined) return "application/json";
-  return request.headers.get("accept") ?? "*/*";
-}
-
-/** The client's own version and beta flags. */
-export function anthropicHeaders(request: Request): { anthropicVersion?: string; anthropicBeta?: string } {
-  const version = request.headers.get("anthropic-version");
-  const beta = request.headers.get("anthropic-beta");
-  return {
-    ...(version === null ? {} : { anthropicVersion: version }),
-    ...(beta === null ? {} : { anthropicBeta: beta }),
-  };
-}
-
-function upstreamRequest(
-  { context, call, channel, row, found, key }: Target,
-  built: ProviderRequest,
-  bodyOf: () => Readonly<Record<string, unknown>>,
-): UpstreamRequest {
-  const { headers } = built;
-  // Usage is read along: a compressed stream would have to be unpacked for that.
-  headers["accept-encoding"] = "identity";
-  passHeaders(headers, call.request.headers, {
-    seal: context.seal,
-    userId: call.caller.user.id,
-    channelId: channel.id,
-    key,
-    client: call.endpoint.dialect,
-    upstream: built.route.dialect,
-    own: sessionHeaders(channel.type, channel),
-  });
-  if (built.route.dialect === "anthropic")
-    Object.assign(headers, claudeHeaders(context.options, built.model));
-  const request: UpstreamRequest = {
-    url: built.url,
-    headers,
-    body: "",
-    proxy: typeof channel.setting.proxy === "string" ? channel.setting.proxy : "",
-    reach: (url) => context.reach.target(url, channel),
-  };
-  if (!needsAdapter(row, found)) return request;
-  const adapter = adapterOf(row, found);
-  if (!adapter) throw unserved(call);
-  request.adapter = (send, signal) => {
-    const adapterCall: AdapterCall = {
-      operation: built.operation,
-      row,
-      route: built.route,
-      channel,
-      key,
-      model: built.model,
-      requestedModel: call.model,
-      isStream: call.wantsStream,
-      body: bodyOf(),
-      ...(call.sent.form
-        ? { files: call.sent.form.parts.filter((part) => part.filename !== undefined) }
-        : {}),
-      url: built.url,
-      headers,
-      signal,
-      fetch: send,
-      proxy: request.proxy,
-      reach: request.reach,
-      nowMs: () => context.clock.nowMs(),
-      monotonicMs: () => context.clock.monotonicMs(),
-      newId: (prefix) => prefix + crypto.randomUUID().replaceAll("-", "").slice(0, 24),
-    };
-    return adapter(adapterCall);
-  };
-  return request;
 }

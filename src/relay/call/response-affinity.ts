@@ -138,7 +138,8 @@ function isGiven(value: unknown): boolean {
 
 /** What the operator puts into the body has the last word. */
 function isStored(call: Call, { channel }: Plan): boolean {
-  return (channel.paramOverride?.["store"] ?? call.body.json["store"]) !== false;
+  if (channel.setting.disable_store === true) return false;
+  return (call.billed?.["store"] ?? channel.paramOverride?.["store"] ?? call.body.json["store"]) !== false;
 }
 
 function homeOf(

@@ -6,10 +6,10 @@ import type { Visitors } from "../../http/visitors.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
 import type { BodyBudget } from "../wire/body-budget.ts";
 import type { ErrorRows } from "./error-rows.ts";
-import type { UsualOutput } from "./hold.ts";
+import type { UsualOutput } from "./usual-output.ts";
 import type { InFlightCalls } from "./in-flight.ts";
 import type { Lockstep } from "./lockstep.ts";
-import type { PlanContext } from "./plan.ts";
+import type { PlanContext } from "./upstream-request.ts";
 import type { ResponseAffinity } from "./response-affinity.ts";
 import type { WordScreens } from "./word-screens.ts";
 

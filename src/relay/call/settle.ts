@@ -19,10 +19,13 @@ import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.t
 import type { Usage } from "../../shared/usage.ts";
 import type { Call } from "./call.ts";
 import { countUnits } from "../endpoints/call-units.ts";
+import { FAST } from "../endpoints/service-tier.ts";
 import { searchesByItself, searchSizeOf } from "../endpoints/hosted-tools.ts";
 import { countPrompt, estimatedUsage } from "../meter/meter.ts";
 import type { PromptToCount } from "../meter/meter.ts";
 import type { Plan } from "./plan.ts";
+import type { RulesDone } from "./rules.ts";
+import type { RuleAct } from "../wire/run-rules.ts";
 import type { CallServices } from "./services.ts";
 import { upstreamCost } from "./upstream-cost.ts";
 import { estimateTokens } from "../meter/token-count.ts";
@@ -82,8 +85,8 @@ export async function settleCall(
     const usage = found instanceof Promise ? await found : found;
     const price = withTier(call.price, plan.tier);
     const facts: CallFacts = {
-      ...(usage.calls.webSearch > 0 ? { searchSize: searchSizeOf(call.body.json) } : {}),
-      servedTier: servedTier(end),
+      ...(usage.calls.webSearch > 0 ? { searchSize: searchSizeOf(call.billed ?? call.body.json) } : {}),
+      servedTier: servedTier(end, plan),
       surface: call.endpoint.name === "messages" ? "messages" : undefined,
       quotaCap: quotaCapOf(decision.rule) ?? call.hold.cap,
       ...pieces(call, plan, decision, end.json),
@@ -142,7 +145,7 @@ export async function settleCall(
 
 /** What a fixed price is multiplied by; nothing for a call that is not charged, or that made no piece. */
 function pieces(
-  { endpoint, body, price }: Call,
+  { endpoint, body, billed = body.json, price }: Call,
   plan: Plan,
   decision: ChargeDecision,
   json: unknown,
@@ -150,8 +153,8 @@ function pieces(
   const isPieceless = decision.rule === "prompt" && price.ratios.callPrice !== undefined;
   if (decision.rule === "release" || isPieceless) return { callCount: 0 };
   return {
-    ...countUnits(endpoint, price, { body: body.json, form: body.form, json }),
-    ...(endpoint.factor ? { callFactor: endpoint.factor(body.json, plan.upstreamModel) } : {}),
+    ...countUnits(endpoint, price, { body: billed, form: body.form, json }),
+    ...(endpoint.factor ? { callFactor: endpoint.factor(billed, plan.upstreamModel) } : {}),
   };
 }
 
@@ -162,10 +165,10 @@ async function ownUsage(
   plan: Plan,
   json: unknown,
 ): Promise<Usage | undefined> {
-  const { endpoint, body, model } = call;
+  const { endpoint, body, billed = body.json, model } = call;
   const { upstreamModel } = plan;
   return endpoint.ownUsage?.({
-    body: body.json,
+    body: billed,
     form: body.form,
     json,
     model,
@@ -196,7 +199,7 @@ async function partialUsage(call: Call, end: CallEnd, reported: Usage): Promise<
 
 async function promptUsage(counter: TokenCounter, call: Call, plan: Plan): Promise<Usage> {
   const prompt = await countPrompt(counter, promptOf(call, plan));
-  return estimatedUsage(prompt, 0);
+  return estimatedUsage(prompt + addedTokens(plan), 0);
 }
 
 async function countedUsage(counter: TokenCounter, call: Call, plan: Plan, end: CallEnd): Promise<Usage> {
@@ -204,7 +207,12 @@ async function countedUsage(counter: TokenCounter, call: Call, plan: Plan, end: 
     countPrompt(counter, promptOf(call, plan)),
     end.outputTokens(),
   ]);
-  return estimatedUsage(prompt, output);
+  return estimatedUsage(prompt + addedTokens(plan), output);
+}
+
+/** What a channel's own prompt and rules added, which no walk over the client's body finds. */
+function addedTokens({ rules }: Plan): number {
+  return rules?.repriced?.addedTokens ?? 0;
 }
 
 function promptOf({ endpoint, body }: Call, { upstreamModel }: Plan): PromptToCount {
@@ -214,8 +222,10 @@ function promptOf({ endpoint, body }: Call, { upstreamModel }: Plan): PromptToCo
 const MAX_TIER_CHARS = 32;
 
 /** The service tier that the upstream says it served: beside its usage, or inside of it. */
-function servedTier({ usage, json, servedTier: met }: CallEnd): string | undefined {
+function servedTier({ usage, json, servedTier: met }: CallEnd, plan: Plan): string | undefined {
   const raw = usage?.raw;
+  // Anthropic tells of its fast mode in a field of its own, beside a tier that is the standard one.
+  if (plan.tier === FAST) return asObject(raw)?.["speed"] === "standard" ? "standard" : undefined;
   const tier =
     met ??
     (typeof raw === "object" && raw !== null && "service_tier" in raw ? raw.service_tier : undefined) ??
@@ -237,7 +247,7 @@ function withSearch(call: Call, usage: Usage): Usage {
 function sentence(call: Call, decision: ChargeDecision): string {
   let text = chargeSentence(call.price);
   if (call.model.endsWith("-gizmo-*")) text += calledModel(call.model);
-  if (call.endpoint.remark) text += `, ${call.endpoint.remark(call.body.json)}`;
+  if (call.endpoint.remark) text += `, ${call.endpoint.remark(call.billed ?? call.body.json)}`;
   return decision.note === "" ? text : `${text}, ${messageText(decision.note, "zh")}`;
 }
 
@@ -299,12 +309,26 @@ function otherFields(
   if (end.reason === "balance") other["stopped"] = "balance";
   if (end.reason === "max-cost") other["stopped"] = "max_cost";
   if (plan.dropped.length > 0) other["dropped"] = plan.dropped.slice(0, MAX_DROPPED);
+  if (plan.rules) tellRules(other, plan.rules);
   if (hasForbiddenOutput(call)) other["sensitive_output"] = true;
-  const { json } = call.body;
+  const json = call.billed ?? call.body.json;
   const effort =
     json["reasoning_effort"] ??
     asObject(json["reasoning"])?.["effort"] ??
     asObject(json["output_config"])?.["effort"];
   if (typeof effort === "string") other["reasoning_effort"] = effort.slice(0, 32);
   return other;
+}
+
+/** Rules by mode and path, none of what they wrote; names of headers are the operator's alone. */
+function tellRules(other: Record<string, unknown>, { acts, headerActs, promptTokens }: RulesDone): void {
+  const shown = (list: readonly RuleAct[]): string[] =>
+    list.slice(0, MAX_DROPPED).map(({ mode, path }) => `${mode} ${path}`);
+  const isOfHeader = ({ mode }: RuleAct): boolean => mode.endsWith("_header") || mode === "pass_headers";
+  const ofBody = acts.filter((each) => !isOfHeader(each));
+  const ofHeaders = [...acts.filter(isOfHeader), ...headerActs];
+  if (ofBody.length > 0) other["request_rules"] = shown(ofBody);
+  if (promptTokens > 0) other["system_prompt_tokens"] = promptTokens;
+  if (ofHeaders.length > 0)
+    other["admin_info"] = { ...asObject(other["admin_info"]), header_rules: shown(ofHeaders) };
 }

@@ -46,7 +46,7 @@ export interface Endpoint {
   answer?: (json: unknown, context: { body: Json; usage: Usage | undefined }) => unknown;
   /** The body as another endpoint's, for clients whose own endpoint no upstream has any more. */
   translate?: (body: RelayBody) => RelayBody;
-  /** Pictures, sound, rerank: parameter overrides and the raw pass-through do not concern them. */
+  /** Pictures, sound, rerank: the raw pass-through does not concern them, and no limit on tokens. */
   isMedia?: boolean;
   /** The body is a multipart form; gives it as upstreams want it, but for the model. */
   form?: (form: Form) => Form;

@@ -12,9 +12,16 @@ const FIELDS = ["service_tier", "serviceTier"] as const;
 const CONFIGS = ["generationConfig", "generation_config"] as const;
 
 /** Whether a tier may be asked for; small letters. */
-export type TierGate = (tier: string) => boolean;
+type TierGate = (tier: string) => boolean;
 
-export const NO_TIERS: TierGate = () => false;
+/** One for tiers by name, one for the mode that is a field of its own (Anthropic's `speed`). */
+export interface TierGates {
+  tier: TierGate;
+  speed: TierGate;
+}
+
+const SHUT: TierGate = () => false;
+export const NO_TIERS: TierGates = { tier: SHUT, speed: SHUT };
 
 /**
  * The tier that a word of a request means. Anthropic knows no other word for its dear one than `auto`, which is it where
@@ -57,7 +64,12 @@ function otherSpellings(place: Json): string[] | undefined {
  * Top-level changes that take out what the gate does not let through; undefined = none is needed. `text` is the body as
  * it was written, where it goes on as it is.
  */
-export function gatedTier(dialect: DialectName, body: Json, gate: TierGate, text = ""): Changes | undefined {
+export function gatedTier(
+  dialect: DialectName,
+  body: Json,
+  { tier: gate, speed }: TierGates,
+  text = "",
+): Changes | undefined {
   let changes: Record<string, unknown> | undefined;
   for (const field of FIELDS) {
     const named = body[field];
@@ -70,7 +82,7 @@ export function gatedTier(dialect: DialectName, body: Json, gate: TierGate, text
     changes ??= {};
     changes[field] = undefined;
   }
-  if (dialect === "anthropic" && !goesOn(dialect, body["speed"], NO_TIERS)) {
+  if (dialect === "anthropic" && !goesOn(dialect, body["speed"], speed)) {
     changes ??= {};
     changes["speed"] = undefined;
   }
@@ -89,8 +101,12 @@ export function gatedTier(dialect: DialectName, body: Json, gate: TierGate, text
   return changes;
 }
 
+/** What Anthropic's fast mode is called as a tier of prices. */
+export const FAST = "fast";
+
 /** The tier that a request names, by the word that prices have for it. */
 export function askedTier(dialect: DialectName, body: Json): string | undefined {
+  if (dialect === "anthropic" && meant(dialect, body["speed"]) === FAST) return FAST;
   for (const place of [body, ...(dialect === "gemini" ? CONFIGS.map((key) => asObject(body[key])) : [])])
     for (const field of FIELDS) {
       const tier = meant(dialect, place?.[field]);

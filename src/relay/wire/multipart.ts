@@ -152,3 +152,9 @@ export function withField(form: Form, name: string, value: string): Form {
   if (at === -1) return { ...form, parts: [field, ...form.parts] };
   return { ...form, parts: form.parts.with(at, field) };
 }
+
+/** The form without a text field; the same form where it has none of that name. */
+export function withoutField(form: Form, name: string): Form {
+  const parts = form.parts.filter((part) => part.name !== name || part.filename !== undefined);
+  return parts.length === form.parts.length ? form : { ...form, parts };
+}

@@ -7,6 +7,7 @@ import type { Sql } from "postgres";
 import { noteFailedLogin } from "../../../src/core/logs/login-trail.ts";
 import { transferReward } from "../../../src/core/users/affiliates.ts";
 import { CREATIVE_TASKS, DRAWINGS } from "../../../src/core/tasks/families.ts";
+import { renewPlans } from "../../../src/core/plans/periods.ts";
 import { addTask, failTask } from "../../../src/core/tasks/store.ts";
 import type { Query, Steps } from "../../../src/db/database.ts";
 import { startTestApp } from "../../support/app.ts";
@@ -28,6 +29,8 @@ const BIG = [
   "sessions",
   "user_devices",
   "remote_objects",
+  "user_plans",
+  "plan_periods",
 ];
 /** How the planners say that they read a table from end to end. */
 const SCAN = {
@@ -95,6 +98,11 @@ for (const database of ["sqlite", "postgres"] as const) {
         `insert into redemptions (user_id, key_hash, key_sealed) select i, 'hash' || i, '' from ${series}`,
         `insert into remote_objects (user_id, kind, upstream_id, channel_id, key_hash, created_at, expires_at)
           select i, 'response', 'resp_' || i, 1, '', 0, 4000000000 from ${series}`,
+        `insert into user_plans (user_id, plan_id, title, duration_unit, duration_count, reset, quota, overflow, stack,
+          zone, source, starts_at, ends_at, status, created_at)
+          select i, 1000000 + i, 'filler', 'day', 1, 'none', 1, true, 'extend', 'UTC', 'admin', 0, 1, 'ended', 0 from ${series}`,
+        `insert into plan_periods (user_plan_id, user_id, no, starts_at, ends_at, quota, closed_at)
+          select i, i, 1, 0, 1, 1, 1 from ${series}`,
         "analyze",
       ])
         await run(text);
@@ -204,6 +212,18 @@ for (const database of ["sqlite", "postgres"] as const) {
       // Balances: codes, rewards, an administrator's edit.
       const codes = await call("POST", "/api/redemption/", { name: "code", quota: 7, count: 1 }, root);
       await call("POST", "/api/user/topup", { key: (codes as string[])[0] }, user);
+      // Plans: made, changed, bought, cancelled, given, refunded, ended by the clock.
+      const terms = { title: "Pro", quota: 5000, duration_unit: "day", reset: "day", wallet_price: 7 };
+      const { id: plan } = (await call("POST", "/api/plan/", terms, root)) as { id: number };
+      await call("PUT", `/api/plan/${plan}`, { stack: "parallel" }, root);
+      const buy = async () =>
+        ((await call("POST", `/api/plan/${plan}/buy`, { method: "wallet" }, user)) as { id: number }).id;
+      await call("POST", `/api/plan/self/${await buy()}/cancel`, undefined, user);
+      const back = { user_plan_id: await buy(), reason: "x", refund: true };
+      await call("POST", `/api/plan/user/${user.id}/cancel`, back, root);
+      await call("POST", `/api/plan/user/${user.id}`, { plan_id: plan, reason: "x" }, root);
+      await renewPlans(deps, user.id);
+      await call("DELETE", `/api/plan/${plan}`, undefined, root);
       const { users } = deps.db.t;
       await deps.db.orm
         .update(users)

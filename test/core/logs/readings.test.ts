@@ -89,6 +89,7 @@ const EXAMPLES: Record<
     [sentences.orderPaid(dollars, "10.95"), "Topped up online: $1.500000, paid 10.95"],
     [sentences.orderPaid(units, "10.95"), "Topped up online: 750000 units of quota, paid 10.95"],
   ],
+  planBegun: [[sentences.planBegun("Pro", dollars), "Plan “Pro”: $1.500000 each period"]],
   orderCompleted: [
     [sentences.orderCompleted("USR1NOx", "bank transfer"), "Order USR1NOx completed by hand: bank transfer"],
   ],

@@ -291,6 +291,7 @@ describe.each(DATABASE_KINDS)("service tiers on %s", (database) => {
       type: 1,
       group: "forced",
       models: MODEL,
+      settings: '{"allow_service_tier":true}',
       baseUrl: g.upstream.url,
       paramOverride: '{"service_tier":"priority"}',
     });

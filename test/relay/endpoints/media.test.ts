@@ -237,7 +237,6 @@ for (const database of ["sqlite", "postgres"] as const) {
           baseUrl: g.upstream.url,
           models: model,
           modelMapping: JSON.stringify({ [model]: "gpt-image-1" }),
-          paramOverride: JSON.stringify({ n: 9 }),
         });
         const one = new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10, 0, 255]);
         const two = new Uint8Array([255, 216, 13, 10, 45, 45, 1]);

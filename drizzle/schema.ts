@@ -754,9 +754,7 @@ export function buildSchema(d: Dialect) {
       requestId: d.text().notNull().default(""),
       /** Null: the line does not say. */
       requests: d.big(),
-      inputTokens: d.big(),
-      cachedTokens: d.big(),
-      outputTokens: d.big(),
+      tokens: d.big(),
       amountNanos: d.big(),
     },
     (t) => [

@@ -30,6 +30,15 @@ const openFirst = (tab: Tab) => tab.locator("tr[data-index] .row-link").first().
 const OVER: readonly Shot[] = [
   { name: "palette", path: "/token", role: "root", act: (tab) => tab.keyboard.press("Control+k") },
   { name: "shortcuts", path: "/log", role: "root", act: (tab) => tab.keyboard.press("?") },
+  {
+    name: "costs",
+    path: "/prices?section=costs",
+    role: "root",
+    act: async (tab) => {
+      await tab.locator("#cost-drift").waitFor();
+      await tab.waitForLoadState("networkidle");
+    },
+  },
   { name: "channel-new", path: "/channel?new=1", role: "root" },
   { name: "channel-edit", path: "/channel", role: "root", act: openFirst },
   {

@@ -7,6 +7,7 @@ import { channelBulk } from "./api/channel-bulk.ts";
 import { channelKeys } from "./api/channel-keys.ts";
 import { channelOps } from "./api/channel-ops.ts";
 import { channels } from "./api/channels.ts";
+import { costs } from "./api/costs.ts";
 import { config } from "./api/config.ts";
 import { customProviders } from "./api/custom-providers.ts";
 import { data } from "./api/data.ts";
@@ -86,6 +87,7 @@ function settingRoutes(deps: Deps, session: SessionSettings) {
     .use(prices(deps, session)) //        /api/price
     .use(priceDrafts(deps, session)) //   /api/price/drafts
     .use(priceSync(deps, session)) //     /api/price/sync
+    .use(costs(deps, session)) //         /api/cost
     .use(optionPreviews(deps, session)) // /api/option/preview, version
     .use(customProviders(deps, session)) // /api/custom-oauth-provider
     .use(config(deps, session)); //       /api/config

@@ -30,7 +30,15 @@ const RULES: Record<string, readonly string[]> = {
   "src/core/options": ["src/core/kit", "src/db", "src/shared", "drizzle"],
   "src/core/prices": ["src/core/deps.ts", "src/core/logs", "src/core/options", "src/db", "src/shared"],
   /** What upstreams charge, their bills, and what is earned. */
-  "src/core/costs": ["src/core/deps.ts", "src/core/prices", "src/db", "src/shared", "drizzle"],
+  "src/core/costs": [
+    "src/core/deps.ts",
+    "src/core/channels",
+    "src/core/logs",
+    "src/core/prices",
+    "src/db",
+    "src/shared",
+    "drizzle",
+  ],
   /** Budgets and limits of keys and users, which the ledger asks before it holds anything. */
   "src/core/limits": ["src/core/deps.ts", "src/core/options", "src/db", "src/shared"],
   "src/core/ledger": [
@@ -56,6 +64,7 @@ const RULES: Record<string, readonly string[]> = {
   "src/core/inbox": [
     "src/core/deps.ts",
     "src/core/kit",
+    "src/core/costs",
     "src/core/ledger",
     "src/core/users",
     "src/net",
@@ -180,6 +189,7 @@ const TABLES = new Set([
   "src/core/options/definitions.ts",
   "src/core/options/default-prices.ts",
   "drizzle/schema.ts",
+  "src/shared/failure-codes.ts",
 ]);
 
 const MAX_LINES = 500;

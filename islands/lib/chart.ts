@@ -11,6 +11,8 @@ export interface ChartSeries {
   label: string;
   /** 1 to 8: --c1 to --c8; 0: --c-other. */
   slot: number;
+  /** In place of the slot's colour: a loss, or what is not known. */
+  look?: "broken" | "hatched";
   /** One per bar; nothing negative. */
   values: readonly number[];
 }

@@ -36,6 +36,12 @@ export type LogStat = ResponseData<typeof api.log.stat.get>;
 export type LogHistogramData = ResponseData<typeof api.log.histogram.get>;
 export type LogBucket = LogHistogramData["buckets"][number];
 export type UsageSummary = ResponseData<typeof api.data.summary.get>;
+/** What is earned, for administrators. */
+export type Margins = ResponseData<typeof api.data.margin.get>;
+export type CostLine = ResponseData<typeof api.cost.get>[number];
+export type CostFound = ResponseData<typeof api.cost.fill.post>;
+export type BillResult = ResponseData<typeof api.cost.import.post>;
+export type DriftReport = ResponseData<typeof api.cost.drift.get>;
 export type FirstSteps = ResponseData<typeof api.data.self.first_steps.get>;
 /** What a user is told about some of their models. */
 export type ModelNotice = ResponseData<typeof api.user.models.notices.get>[number];

@@ -29,6 +29,8 @@ const FirstSteps = lazyPart(
 );
 const RefusedModels = lazyPart(() => import("./detail/refused-models.tsx"));
 
+const MarginPanel = lazyPart(() => import("./detail/margin.tsx"));
+
 /** What is exported before there is an answer. */
 const NOTHING: UsageSummary = {
   from: 0,
@@ -102,6 +104,15 @@ export default function DetailScreen() {
       {use && !firstSteps ? (
         <>
           <UsageCharts use={use} usage={usage} isAdmin={isAdmin} onRange={changeRange} />
+          {isAdmin && usage.scope === undefined ? (
+            <MarginPanel
+              from={usage.range.from}
+              to={usage.range.to}
+              step={usage.step}
+              canWrite={data.isRoot}
+              onRange={changeRange}
+            />
+          ) : null}
           {timeZone.value === zone ? null : (
             <p className="mt-4 text-xs text-muted">{t("detail.zone", { zone })}</p>
           )}

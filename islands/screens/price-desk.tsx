@@ -21,6 +21,7 @@ import type { SectionProps } from "../ui/price-sheet/section-props.ts";
 const SECTIONS: Partial<Record<DeskSection, ComponentType<SectionProps>>> = {
   models: lazyPart<SectionProps>(() => import("../ui/price-sheet/models.tsx"), FirstModels),
   sync: lazyPart(() => import("./price-desk/sync.tsx")),
+  costs: lazyPart<SectionProps>(() => import("./price-desk/costs.tsx")),
   plan: lazyPart(() => import("./price-desk/plan.tsx")),
   drafts: lazyPart(() => import("./price-desk/drafts.tsx")),
   history: lazyPart(() => import("./price-desk/history.tsx")),

@@ -207,7 +207,7 @@ function Bars({ axis, series, cursor, height, scale, isBroken }: PlotProps) {
           <path
             key={each.id}
             className="chart-series"
-            data-slot={isBroken ? "broken" : each.slot}
+            data-slot={isBroken ? "broken" : (each.look ?? each.slot)}
             d={paths[index]}
           />
         ))
@@ -240,7 +240,7 @@ function Tip({ reading, isSingle, format }: TipProps) {
         ? null
         : parts.map((part) => (
             <p key={part.id}>
-              <span className="chart-swatch" data-slot={part.slot} />
+              <span className="chart-swatch" data-slot={part.look ?? part.slot} />
               <span className="truncate">{part.label}</span>
               <span>{format(part.value)}</span>
             </p>

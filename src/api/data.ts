@@ -2,6 +2,7 @@
 // Refuses users other people's use and more than a month at once; only administrators ask for everybody or a name. While the
 // operator has the dashboard switched off all of it is refused; the sums behind it go on.
 import { Elysia, t } from "elysia";
+import { MARGIN_DIMENSIONS, margins } from "../core/costs/margins.ts";
 import { dashboard, DIMENSIONS, FIGURES } from "../core/logs/dashboard.ts";
 import type { Dimension } from "../core/logs/dashboard.ts";
 import { readUntil } from "../core/kit/read-until.ts";
@@ -42,6 +43,15 @@ const summaryFields = {
   time_zone: queryText(64),
 };
 
+const marginFields = {
+  start_timestamp: queryText(20),
+  end_timestamp: queryText(20),
+  granularity: queryText(20),
+  /** channel, model, group or day. */
+  by: queryText(20),
+  time_zone: queryText(64),
+};
+
 type SentRange = Sent<Pick<typeof rangeFields, "start_timestamp" | "end_timestamp">>;
 type SentSummary = Sent<typeof summaryFields>;
 
@@ -60,6 +70,8 @@ export function data(deps: Deps, session: SessionSettings) {
     const to = momentOf(sent.end_timestamp) ?? Math.floor(deps.clock.nowMs() / 1000);
     return { from: momentOf(sent.start_timestamp) ?? Math.max(0, to - MONTH_SECONDS), to };
   };
+  const zoneOf = (sent: string | undefined) =>
+    sent !== undefined && isTimeZone(sent) ? sent : deps.options.get("site.time_zone");
   const summary = (
     sent: SentSummary,
     request: Request,
@@ -74,10 +86,7 @@ export function data(deps: Deps, session: SessionSettings) {
       step: STEPS.find((step): step is Step => step === sent.granularity),
       figure: FIGURES.find((each) => each === sent.figure) ?? "quota",
       by: dimensions.find((each) => each === sent.by) ?? "model",
-      zone:
-        sent.time_zone !== undefined && isTimeZone(sent.time_zone)
-          ? sent.time_zone
-          : deps.options.get("site.time_zone"),
+      zone: zoneOf(sent.time_zone),
     });
   };
   const ownSummary = async (user: UserAccount, sent: SentSummary, request: Request) => {
@@ -118,6 +127,24 @@ export function data(deps: Deps, session: SessionSettings) {
           return ok(await summary(query, request, DIMENSIONS, userId));
         },
         { access: "admin", query: t.Object({ ...summaryFields, username: queryText(255) }) },
+      )
+      // † What is earned: revenue, what upstreams charge, and the difference.
+      .get(
+        "/margin",
+        async ({ query }) => {
+          assertDashboard(deps);
+          const { from, to } = range(query);
+          return ok(
+            await margins(deps, {
+              from,
+              to: to + 1,
+              step: STEPS.find((step): step is Step => step === query.granularity),
+              by: MARGIN_DIMENSIONS.find((each) => each === query.by) ?? "channel",
+              zone: zoneOf(query.time_zone),
+            }),
+          );
+        },
+        { access: "admin", query: t.Object(marginFields) },
       )
       // † What the checklist of a fresh site ticks.
       .get(

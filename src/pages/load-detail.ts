@@ -15,7 +15,8 @@ export async function loadDetail(context: LoaderContext): Promise<DetailPageData
   const isAdmin = (user?.role ?? Role.guest) >= Role.admin;
   const zone = deps.options.get("site.time_zone");
   const everyMinutes = deps.options.get("DataExportInterval");
-  if (!user) return { isAdmin: false, use: undefined, used: 0, first: undefined, everyMinutes };
+  const isRoot = user?.role === Role.root;
+  if (!user) return { isAdmin: false, isRoot, use: undefined, used: 0, first: undefined, everyMinutes };
   const query = Object.fromEntries(url.searchParams);
   const { range, step, figure, by, scope } = usageQueryOf(query, deps.clock.nowMs(), zone, status, isAdmin);
   const userId = scope === "me" ? user.id : scope && (await userIdNamed(deps, scope.username));
@@ -41,6 +42,7 @@ export async function loadDetail(context: LoaderContext): Promise<DetailPageData
   ]);
   return {
     isAdmin,
+    isRoot,
     use,
     used: user.usedQuota,
     everyMinutes,

@@ -25,6 +25,8 @@ interface InboxKindRow {
   isForRoot?: boolean;
 }
 
+const costsHref = (channel: string): string => `/prices?section=costs&channel=${encodeURIComponent(channel)}`;
+
 const ROWS = {
   channel: {
     tone: "attention",
@@ -39,6 +41,12 @@ const ROWS = {
   },
   /** A draft that was scheduled and could not be applied. */
   price_draft: { tone: "attention", letters: "price", href: () => "/prices?section=drafts" },
+  /** What a channel's calls cost is more than they brought, over a day. */
+  margin: { tone: "attention", letters: "price", isLasting: true, href: costsHref },
+  /** Calls and attempts that cost, and that nobody was charged for. */
+  uncharged: { tone: "attention", letters: "price", isLasting: true, href: costsHref },
+  /** A cost row is above the price of sale. */
+  cost_price: { tone: "attention", letters: "price", isLasting: true, href: costsHref },
   price_sync: { tone: "attention", letters: "price", href: () => "/prices?section=sync" },
   price_sync_waits: { tone: "attention", letters: "price", href: () => "/prices?section=sync" },
   audit: { tone: "broken", letters: "audit", isLasting: true },

@@ -9,6 +9,7 @@ export const DESK_SECTIONS = [
   "special",
   "auto",
   "sync",
+  "costs",
   "drafts",
   "history",
 ] as const;

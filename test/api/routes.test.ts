@@ -80,6 +80,7 @@ const USER = [
   "PUT /api/user/self",
   "DELETE /api/user/self",
   "GET /api/user/self/export",
+  "GET /api/user/self/limits",
   "GET /api/user/token",
   "GET /api/user/aff",
   "GET /api/mj/self",

@@ -118,14 +118,22 @@ describe("every page", () => {
 });
 
 /** What opens over a page: how, and what then has to be there. */
-const LAYERS: readonly { name: string; path: string; role: SampleRole; keys?: string; button?: string }[] = [
+const LAYERS: readonly {
+  name: string;
+  path: string;
+  role: SampleRole;
+  keys?: string;
+  button?: string;
+  /** Its folded sections are looked at, too. */
+  isUnfolded?: boolean;
+}[] = [
   { name: "the palette", path: "/topup", role: "user", keys: "Control+k" },
   { name: "the sheet of shortcuts", path: "/log", role: "user", keys: "?" },
   { name: "a new channel", path: "/channel?new=1", role: "admin" },
   { name: "a channel's editor", path: "/channel", role: "admin", button: "edit" },
-  { name: "a new key", path: "/token?new=1", role: "user" },
+  { name: "a new key", path: "/token?new=1", role: "user", isUnfolded: true },
   { name: "a new redemption code", path: "/redemption?new=1", role: "admin" },
-  { name: "a user's editor", path: "/user", role: "root", button: "edit" },
+  { name: "a user's editor", path: "/user", role: "root", button: "edit", isUnfolded: true },
   { name: "a log row's detail", path: "/log", role: "admin", button: "row" },
   { name: "a drawing's detail", path: "/midjourney", role: "user", button: "row" },
   { name: "a task's detail", path: "/task?range=7d", role: "admin", button: "row" },
@@ -144,6 +152,10 @@ describe("layers over a page", () => {
         if (layer.button) await page.locator("tr[data-index] .row-link").first().click();
         const dialog = page.locator("dialog[open]");
         await dialog.waitFor();
+        if (layer.isUnfolded)
+          await dialog.evaluate((box) => {
+            for (const part of box.querySelectorAll("details")) part.open = true;
+          });
         const found = await violationsOf(page);
         await switchTheme(visit, language === "zh" ? "dark" : "light");
         found.push(...(await violationsOf(page, ["color-contrast"])));

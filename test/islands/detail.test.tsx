@@ -55,6 +55,7 @@ function open(options: IslandOptions & { page?: Partial<DetailPageData> } = {}):
   const { page, ...rest } = options;
   const data: DetailPageData = {
     isAdmin: false,
+    isRoot: false,
     use: use(),
     used: 1_000_000,
     first: undefined,
@@ -490,6 +491,7 @@ describe("without figures", () => {
     const island = renderScreen(DetailScreen, {
       data: {
         isAdmin: false,
+        isRoot: false,
         use: undefined,
         used: 0,
         first: undefined,

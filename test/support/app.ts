@@ -213,7 +213,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       if (!row) throw new Error("no channel row");
       // Equal keys are one account and rest together: each channel has its own.
       const own = channelCount++ === 0 ? "upstream-key" : `upstream-key-${row.id}`;
-      await setKeys(row.id, ...(typeof key === "string" ? key : own).split("\n"));
+      const lines = (typeof key === "string" ? key : own).split("\n").map((line) => line.trim());
+      await setKeys(row.id, ...lines.filter((line) => line !== ""));
       await deps.routing.reload();
       return row.id;
     },

@@ -113,9 +113,7 @@ CREATE TABLE "cost_bills" (
 	"kind" text DEFAULT '' NOT NULL,
 	"request_id" text DEFAULT '' NOT NULL,
 	"requests" bigint,
-	"input_tokens" bigint,
-	"cached_tokens" bigint,
-	"output_tokens" bigint,
+	"tokens" bigint,
 	"amount_nanos" bigint
 );
 --> statement-breakpoint

@@ -123,9 +123,7 @@ CREATE TABLE `cost_bills` (
 	`kind` text DEFAULT '' NOT NULL,
 	`request_id` text DEFAULT '' NOT NULL,
 	`requests` integer,
-	`input_tokens` integer,
-	`cached_tokens` integer,
-	`output_tokens` integer,
+	`tokens` integer,
 	`amount_nanos` integer
 );
 --> statement-breakpoint

@@ -8,6 +8,7 @@ export type { FirstSteps };
 
 export interface DetailPageData {
   isAdmin: boolean;
+  isRoot: boolean;
   /** undefined: the address asks for what the server refuses; the call will say why. */
   use: UsageSummary | undefined;
   /** Quota that the visitor used in all. */

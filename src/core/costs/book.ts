@@ -18,11 +18,11 @@ import { everyKind } from "../../shared/row-maps.ts";
 import type { Usage } from "../../shared/usage.ts";
 
 /** Costs are whole billionths of a dollar: far below a unit of quota, so that sums of small calls stay true. */
-const NANOS_PER_DOLLAR = 1e9;
+export const NANOS_PER_DOLLAR = 1e9;
 /** The model of a row that holds for all that have none of their own. */
-const ANY_MODEL = "*";
+export const ANY_MODEL = "*";
 
-type CostRow = Schema["channelCosts"]["$inferSelect"];
+export type CostRow = Schema["channelCosts"]["$inferSelect"];
 
 /** What of a call decides about its cost. */
 interface CostedCall {
@@ -54,6 +54,9 @@ export interface CostBook {
   nanos(call: CostedCall): number | undefined;
   /** The row in force of the model, its own or that of all. */
   row(channelId: number, upstreamModel: string, atMs: number): CostRow | undefined;
+  /** Raised whenever rows were read anew. */
+  readonly version: number;
+  channelIds(): readonly number[];
   /** Call after each committed write of cost rows: re-reads them and tells other nodes. */
   refresh(channelIds: readonly number[]): Promise<void>;
 }
@@ -119,7 +122,7 @@ function atMoment(
 }
 
 /** What usage costs at a price of this book: whole nanos. */
-function nanosOf(
+export function nanosOf(
   price: CallPrice,
   { usage, facts, ...call }: Pick<CostedCall, "usage" | "facts" | "tier" | "request" | "atMs">,
 ): number {
@@ -141,6 +144,7 @@ type ChannelRows = Map<string, CostRow[]>;
 
 export async function createCostBook({ db, logger }: { db: Database; logger: Logger }): Promise<CostBook> {
   let byChannel = new Map<number, ChannelRows>();
+  let version = 0;
   /** Prices of rows that have met their model. */
   let prices = new Map<CostRow, Map<string, CallPrice | undefined>>();
 
@@ -156,6 +160,7 @@ export async function createCostBook({ db, logger }: { db: Database; logger: Log
       else channel.set(row.model, [row]);
     }
     byChannel = next;
+    version += 1;
     prices = new Map();
   }
 
@@ -195,6 +200,10 @@ export async function createCostBook({ db, logger }: { db: Database; logger: Log
       return found && nanosOf(found, call);
     },
     row,
+    get version() {
+      return version;
+    },
+    channelIds: () => [...byChannel.keys()],
     async refresh(channelIds) {
       await load();
       await db.announce("costs", channelIds);

@@ -8,6 +8,7 @@ import { jsonObject } from "../../shared/json-object.ts";
 import type { Deps } from "../deps.ts";
 import type { InboxService } from "./inbox.ts";
 import { closedTimes } from "./items.ts";
+import { createMarginLook } from "./margin-look.ts";
 
 /** Space on the disk that holds a path: as node:fs tells it. */
 type DiskSpace = (path: string) => Promise<{ bsize: number; blocks: number; bavail: number }>;
@@ -24,7 +25,7 @@ interface LedgerCondition {
 
 export interface LookDeps extends Pick<
   Deps,
-  "db" | "clock" | "logger" | "options" | "routing" | "prices" | "dataDir" | "nodeId"
+  "db" | "clock" | "logger" | "options" | "routing" | "prices" | "costs" | "dataDir" | "nodeId"
 > {
   inbox: InboxService;
   condition: () => LedgerCondition;
@@ -69,6 +70,7 @@ export function startLooks(deps: LookDeps): Looks {
     () => lookAtFiles(deps),
     () => lookAtPrices(deps),
     () => lookAtChannels(deps),
+    createMarginLook(deps),
   ];
 
   function look(): Promise<void> {

@@ -13,7 +13,16 @@ import type { LogFilter } from "./filter.ts";
 
 /** Columns that every table of sums has, and those that only some have. */
 type SumColumns = Record<
-  "count" | "quota" | "promptTokens" | "completionTokens" | "useTimeMs" | "loggedCount",
+  | "count"
+  | "quota"
+  | "promptTokens"
+  | "completionTokens"
+  | "useTimeMs"
+  | "loggedCount"
+  | "costNanos"
+  | "costCount"
+  | "costQuota"
+  | "lostNanos",
   PgColumn
 > &
   Partial<Record<SumField, PgColumn>>;

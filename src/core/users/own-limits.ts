@@ -27,6 +27,8 @@ export async function ownLimits(
 ): Promise<OwnLimits | null> {
   const limits = deps.limits.limitsOfUser(user);
   if (!limits) return null;
+  // What was answered is in the tables, wherever they are.
+  await deps.ledger.entered();
   const use = await budgetUse(deps, { userId: user.id, tokenId: 0 }, limits);
   return {
     budget_quota: limits.budgetQuota,

@@ -110,4 +110,63 @@ export const prices: Readonly<Record<string, ConsoleOperation>> = {
       "somebody changed it since.",
     body: { plan_hash: "0".repeat(64), parent: 0, changes: [change], note: "New list prices" },
   },
+  "GET /api/cost/": {
+    tag: "Prices",
+    summary: "List what upstreams charge",
+    description:
+      "Rows of a channel, or of all; `row` in dollars, null: the shipped list's, times `factor` and the upstream's " +
+      "`group_ratio`. `in_force` is the one that counts now.",
+    fields: { channel_id: "Only rows of this channel." },
+  },
+  "POST /api/cost/": {
+    tag: "Prices",
+    summary: "Write what an upstream charges",
+    description:
+      "All rows or none. Each holds from `valid_from` on (now where absent); calls that were settled keep their cost. " +
+      "`model` is the upstream's name; `*` is for all without a row of their own.",
+    body: {
+      channel_id: 1,
+      rows: [{ model: "gpt-4o", row: { in: 2.5, out: 10 }, factor: 0.9, group_ratio: 1 }],
+    },
+  },
+  "DELETE /api/cost/{id}": { tag: "Prices", summary: "Delete a cost row" },
+  "POST /api/cost/fill": {
+    tag: "Prices",
+    summary: "Find costs for a channel's models",
+    description:
+      "Of the shipped list, or of another instance's `/api/pricing` by text or address; `group` is the one that our key is " +
+      "in there. Nothing is written.",
+    body: { channel_id: 1, source: "list" },
+  },
+  "GET /api/cost/import": {
+    tag: "Prices",
+    summary: "List the bills that were read in",
+    fields: { channel_id: "Whose bills." },
+  },
+  "POST /api/cost/import": {
+    tag: "Prices",
+    summary: "Read a provider's bill in",
+    description:
+      "By `text`, or by `url` and the provider's `key`, which is kept nowhere; pages are followed. Each line counts once, " +
+      "whatever is read again: `known` lines were read before, `replaced` ones said something else. `dry`: only says so.",
+    body: { channel_id: 1, source: "openai-costs", text: '{"data":[]}' },
+  },
+  "POST /api/cost/import/columns": {
+    tag: "Prices",
+    summary: "Show the columns of a CSV",
+    body: { text: "date,model,cost" },
+  },
+  "GET /api/cost/drift": {
+    tag: "Prices",
+    summary: "Compare bills with what was reckoned",
+    description:
+      "By UTC day and upstream model, in billionths of a dollar; null: unknown. Tolerated is half a percent of the bill, or " +
+      "a cent. `offer` is a cost row; prices of sale are never touched.",
+    fields: {
+      channel_id: "Which channel.",
+      source: "A kind of bill; that of the latest import where absent.",
+      start_timestamp: "Unix seconds; the last 30 days where absent.",
+      end_timestamp: "Unix seconds, included.",
+    },
+  },
 };

@@ -113,6 +113,14 @@ export const usage: Readonly<Record<string, ConsoleOperation>> = {
     description: MONTH,
     fields: SECONDS,
   },
+  "GET /api/data/margin": {
+    tag: "Usage",
+    summary: "What is earned",
+    description:
+      "Revenue, what upstreams charge and the difference, in units of quota, over time and by channel, model, group or day. " +
+      "Calls of unknown cost are in no margin: `known_revenue` and `known_calls` say how much is known.",
+    fields: SECONDS,
+  },
   "GET /api/data/self/first_steps": {
     tag: "Usage",
     summary: "What stands between a fresh site and its first call",

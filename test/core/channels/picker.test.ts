@@ -14,7 +14,14 @@ interface Spec {
 
 function channelOf(id: number, fields: Partial<Channel> = {}): Channel {
   const modelMapping = new Map([["alias", "m"]]);
-  return { id, type: 1, keys: ["key"], baseUrl: "https://a.example", modelMapping, ...fields } as Channel;
+  const { keys = ["key"] } = fields;
+  const keyRows = keys.map((key, at) => ({
+    id: at + 1,
+    account: key,
+    status: 1,
+  })) as Channel["keyRows"][number][];
+  const plain = { id, type: 1, keys, keyRows, baseUrl: "https://a.example", modelMapping };
+  return { ...plain, ...fields } as Channel;
 }
 
 function pickerOf(specs: readonly Spec[]) {

@@ -23,6 +23,7 @@ import { inboxSentence } from "../../../src/shared/inbox.ts";
 import { translator } from "../../../src/pages/texts.ts";
 import { testClock } from "../../support/clock.ts";
 import { sendDue } from "../../../src/core/users/outbox.ts";
+import { answer, refuse } from "../../support/fake-upstream.ts";
 import { startPriceHost } from "../../support/price-source.ts";
 import { startMailServer } from "../../support/mail-server.ts";
 import type { MailServerStand } from "../../support/mail-server.ts";
@@ -155,6 +156,60 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await turn(ChannelStatus.autoDisabled);
     expect(mail.letters).toHaveLength(3);
     await turn(ChannelStatus.enabled);
+  });
+
+  test("a channel below cost, a cost without a charge, and a cost row above the price of sale", async () => {
+    const { deps } = g.app;
+    clock.advance(26 * HOUR_MS);
+    const { channelCosts } = deps.db.t;
+    const setCost = async (dollars: number) => {
+      clock.advance(MINUTE_MS);
+      const validFrom = Math.floor(clock.nowMs() / 1000);
+      const price = JSON.stringify({ in: dollars, out: dollars });
+      await deps.db.orm
+        .insert(channelCosts)
+        .values({ channelId: g.channelId, model: "*", price, validFrom, createdAt: validFrom });
+      await deps.costs.refresh([g.channelId]);
+    };
+    const kinds = async () => {
+      clock.advance(6 * MINUTE_MS);
+      await look();
+      await settled();
+      return (await open()).map(({ kind }) => String(kind)).sort();
+    };
+    const usage = (tokens: number) => ({ prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens });
+    const reads = (tokens: number) => g.upstream.script(answer("hi", { usage: usage(tokens) }));
+    // gpt-4o-mini is sold at $0.15 a million.
+    await setCost(0.1);
+    reads(1_000_000);
+    await g.charged(() => g.chat());
+    expect(await kinds()).toEqual([]);
+    await setCost(50);
+    reads(10_000);
+    await g.charged(() => g.chat());
+    expect(await kinds()).toEqual(["cost_price", "margin"]);
+    expect((await open()).map((item) => said(item)).sort()).toEqual([
+      `Channel “test channel” (#${g.channelId}) brought $0.15 in the last 24 hours and cost $0.60.`,
+      `Channel “test channel” (#${g.channelId}) has models whose cost is above their sale price (1): gpt-4o-mini`,
+    ]);
+    // A failed attempt whose upstream bills it.
+    g.upstream.script(refuse(500, { error: { message: "broke" }, usage: usage(2000) }));
+    await g.chat();
+    await deps.ledger.flush();
+    expect(await kinds()).toEqual(["cost_price", "margin", "uncharged"]);
+    expect(
+      said(
+        (await open()).find(({ kind }) => String(kind) === "uncharged"),
+        "zh",
+      ),
+    ).toBe(`渠道「test channel」（#${g.channelId}）近 24 小时有 $0.10 的成本没有收到任何费用。`);
+    // The cost falls, and the day passes.
+    await setCost(0.1);
+    clock.advance(26 * HOUR_MS);
+    expect(await kinds()).toEqual([]);
+    // Without rows nothing is looked at.
+    await deps.db.orm.delete(channelCosts);
+    await deps.costs.refresh([g.channelId]);
   });
 
   test("an administrator who switches the channel off knows: the item goes without a letter", async () => {

@@ -132,6 +132,43 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     expect((await call(narrow)).status).toBe(429);
   });
 
+  test("who asks is told the limits in force and what is spent; administrators of lower ranks alone", async () => {
+    const root = await g.app.createUser({ role: 100 });
+    const admin = await g.app.createUser({ role: 10 });
+    const user = await g.app.createUser({ quota: 1_000_000, group: "vip" });
+    const other = await g.app.createUser({});
+    const { key: bearer } = await key({}, user.id);
+    const told = async (path: string, as = user) => (await g.app.call("GET", path, undefined, as)).body;
+    expect(await told("/api/user/self/limits")).toMatchObject({ success: true, data: null });
+    await g.setOption("KeyLimitsDefault", '{"budget_quota": 500, "budget_period": "week", "rpm_limit": 7}');
+    await g.setOption("KeyLimitsGroup", '{"vip": {"rpm_limit": 9}}');
+    expect((await call(bearer)).status).toBe(200);
+    const data = {
+      budget_quota: 500,
+      budget_period: "week",
+      rpm_limit: 9,
+      tpm_limit: 0,
+      max_concurrency: 0,
+      budget_used: PRICE,
+    };
+    const own = await told("/api/user/self/limits");
+    expect(own).toMatchObject({ data });
+    expect((own as { data: { budget_resets_at: number } }).data.budget_resets_at * 1000).toBeGreaterThan(
+      clock.nowMs(),
+    );
+    const path = `/api/user/${user.id}/limits`;
+    expect(await told(path, admin)).toEqual(own);
+    const put = { id: user.id, limits: { budget_quota: 0 } };
+    expect((await g.app.call("PUT", "/api/user/", put, root)).body).toMatchObject({ success: true });
+    expect(await told(path, root)).toMatchObject({ data: { budget_quota: 0, rpm_limit: 9, budget_used: 0 } });
+    expect(await told(path, other)).toMatchObject({ success: false });
+    expect(await told(`/api/user/${root.id}/limits`, admin)).toMatchObject({ success: false });
+    for (const limits of [{ rpm_limit: -1 }, { budget_period: "year" }, { tpm_limit: 1.5 }])
+      expect((await g.app.call("PUT", "/api/user/", { id: user.id, limits }, root)).body).toMatchObject({
+        success: false,
+      });
+  });
+
   test("the playground counts for its user", async () => {
     const user = await g.app.createUser({ quota: 1_000_000 });
     await g.setOption("KeyLimitsDefault", `{"budget_quota": ${PRICE}, "budget_period": "week"}`);

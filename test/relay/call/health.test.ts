@@ -141,10 +141,10 @@ test("a key that is rejected rests for every model", async () => {
 });
 
 test("a lone key that is rejected takes its channel out for every model", async () => {
-  const { a, b } = await pair("bad");
-  g.upstream.always((request) => (keyOf(request) === "bad" ? refuse(403) : answer("ok")));
+  const { a, b } = await pair("refused");
+  g.upstream.always((request) => (keyOf(request) === "refused" ? refuse(403) : answer("ok")));
   for (const model of [a, b]) expect(await call(model)).toBe(200);
-  expect(asked()).toEqual(["bad", "fallback", "fallback"]);
+  expect(asked()).toEqual(["refused", "fallback", "fallback"]);
 });
 
 test("when the rest is over, one of fifty calls tries the cell and the others do not wait for it", async () => {

@@ -36,13 +36,17 @@ async function pool(count: number, fields: Record<string, unknown> = {}) {
       await g.app.createChannel({
         baseUrl: g.upstream.url,
         models: model,
-        key: `key${i}`,
+        // Equal keys are one account, and rest together.
+        key: `key${i}.${serial}`,
         priority: count - i,
         ...fields,
       }),
     );
   }
-  const keys = () => g.upstream.requests.map((request) => String(request.headers["authorization"]).slice(7));
+  const keys = () =>
+    g.upstream.requests.map(
+      ({ headers }) => /^Bearer ([^.]*)/.exec(String(headers["authorization"]))?.[1] ?? "",
+    );
   return { model, ids, keys };
 }
 

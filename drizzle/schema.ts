@@ -358,6 +358,8 @@ export function buildSchema(d: Dialect) {
       state: d.int().notNull().default(0),
       /** Why it was refused (shared/failure-codes.ts). */
       code: d.text().notNull().default(""),
+      /** JSON text of the values in that sentence; "" where it has none. */
+      params: d.text().notNull().default(""),
     },
     (t) => [
       d.primaryKey({ columns: [t.bulkId, t.userId] }),
@@ -381,6 +383,7 @@ export function buildSchema(d: Dialect) {
       /** 0 waits, 1 done, 2 refused. */
       state: d.int().notNull().default(0),
       code: d.text().notNull().default(""),
+      params: d.text().notNull().default(""),
     },
     (t) => [
       d.uniqueIndex("user_import_rows_line").on(t.bulkId, t.line),

@@ -123,6 +123,8 @@ export interface Accounts {
   userByAccessToken(accessToken: string): Promise<UserAccount | undefined>;
   /** Call after each committed change of a user row (also of several); re-reads and tells other nodes. */
   userChanged(id: number): Promise<void>;
+  /** The same for many of one transaction, in one announcement. */
+  usersChanged(ids: readonly number[]): Promise<void>;
   /** Call after each committed change of a token row. */
   tokenChanged(id: number): Promise<void>;
 }

@@ -13,6 +13,7 @@ import { allocatePlans, renewDuePlans } from "../core/plans/periods.ts";
 import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
 import { purgeFlows } from "../core/users/auth-flows.ts";
+import { purgeBulks } from "../core/users/bulk.ts";
 import { resumeBulks } from "../core/users/bulk-run.ts";
 import { resumeErasures } from "../core/users/erasure.ts";
 import { sendDue } from "../core/users/outbox.ts";
@@ -88,6 +89,7 @@ export function jobsOf(
     },
     { name: "erasure", everySeconds: () => OUTBOX_SECONDS, run: () => resumeErasures(deps) },
     { name: "user-bulk", everySeconds: () => OUTBOX_SECONDS, run: () => resumeBulks(deps) },
+    { name: "user-bulk-purge", everySeconds: () => DAY, run: () => purgeBulks(deps) },
     {
       name: "payment-check",
       everySeconds: () => PAYMENT_SECONDS,

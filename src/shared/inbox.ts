@@ -71,6 +71,12 @@ const ROWS = {
     letters: "balance",
     href: (subject) => `/user?edit=${encodeURIComponent(subject.split(":")[1] ?? "")}`,
   },
+  /** An administrator changed many balances in one run. */
+  balance_run: {
+    tone: "attention",
+    letters: "balance",
+    href: (run) => `/user?run=${encodeURIComponent(run)}`,
+  },
   /** Most of a user's budget is spent, and nothing of theirs takes a notice. */
   budget: {
     tone: "attention",

@@ -111,6 +111,23 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect((await app.call("GET", "/api/user/self", undefined, user)).status).toBe(200);
   });
 
+  test("a changed password is told to it; whoever has none is told nothing", async () => {
+    const change = async (of: TestUser) => {
+      const changed = await app.call<Told>("PUT", "/api/user/self", { password: "battery staple" }, of);
+      expect(changed.body.success).toBe(true);
+    };
+    const bare = await app.createUser();
+    await prove(bare);
+    await change(bare);
+    const email = address();
+    await bind(email, await codeFor(email));
+    await change(user);
+    await until(() => Promise.resolve(mail.letters.length === 2 || undefined));
+    expect(mail.letters[1]).toMatchObject({ to: [email], subject: "Weir 的密码已修改" });
+    expect(mail.letters[1]?.text).toContain("https://gate.example/reset");
+    expect(mail.letters[1]?.text).not.toContain("battery");
+  });
+
   test("is not set for strangers, by access tokens, or from a page of another site", async () => {
     const email = address();
     const code = await codeFor(email);

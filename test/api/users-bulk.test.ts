@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { audit } from "../../src/core/ledger/audit.ts";
 import { resumeBulks } from "../../src/core/users/bulk-run.ts";
+import { purgeBulks } from "../../src/core/users/bulk.ts";
 import type { BulkHead, BulkJson } from "../../src/core/users/bulk.ts";
 import type { AdminUserJson } from "../../src/core/users/user-list.ts";
 import { startTestApp } from "../support/app.ts";
@@ -76,6 +77,62 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const quotas = await Promise.all([...people, late].map(async (each) => (await rowOf(each.id))?.quota));
     expect(quotas).toEqual([7, 7, 7]);
     expect((await report(id)).finished).toBe(true);
+  });
+
+  test("an administrator's run: within the day's ceiling, refusals with their values, and root hears of it once", async () => {
+    const { options, db } = app.deps;
+    await options.set("AdminBalanceDailyCeiling", "250");
+    const keeper = await app.createUser({ role: 10 });
+    // More than one transaction; the third account is the first above the ceiling.
+    const people: TestUser[] = [];
+    for (let n = 0; n < 55; n++) people.push(await app.createUser());
+    const body = { action: "credit", ids: people.map(({ id }) => id), amount: 100, reason: "fair" };
+    const asked = await app.call<Told<{ id: number }>>("POST", "/api/user/bulk", body, keeper);
+    const { id } = asked.body.data;
+    const bulk = await until(async () => {
+      const { body: told } = await app.call<Told<BulkJson>>("GET", `/api/user/bulk/${id}`, undefined, keeper);
+      return told.data.finished ? told.data : undefined;
+    });
+    await options.set("AdminBalanceDailyCeiling", "");
+    expect(bulk).toMatchObject({ total: 55, done: 2, failed: 53 });
+    expect(bulk.failures[0]).toEqual({
+      user_id: people[2]?.id ?? 0,
+      username: people[2]?.username ?? "",
+      code: "quota_ceiling",
+      params: { left: "$0.000100" },
+    });
+    const quotas = await Promise.all(people.slice(0, 4).map(async (each) => (await rowOf(each.id))?.quota));
+    expect(quotas).toEqual([100, 100, 0, 0]);
+    const { inboxItems } = db.t;
+    const item = await until(async () => {
+      const items = await db.orm.select().from(inboxItems).where(eq(inboxItems.kind, "balance_run"));
+      return items.find(({ subject }) => subject === String(id));
+    });
+    const params = JSON.stringify({ admin: keeper.username, what: "+$0.000200" });
+    expect(item).toMatchObject({ count: 2, params });
+    expect((await audit(db)).differences).toEqual([]);
+  });
+
+  test("a round that cannot be written is done one by one: whoever fails stops nobody else", async () => {
+    const { credits } = app.deps.db.t;
+    const people = [await app.createUser(), await app.createUser(), await app.createUser()];
+    const [first, second] = people;
+    const asked = await post({ action: "flag", flagged: false, ids: people.map(({ id }) => id) });
+    await finished(asked.body.data.id);
+    // An entry of the next run's name stands already: that account's entry cannot be written.
+    const ref = `bulk:${asked.body.data.id + 1}:${second?.id}`;
+    await app.deps.db.orm
+      .insert(credits)
+      .values({ userId: second?.id ?? 0, amount: 0, kind: "admin", ref, createdAt: 1 });
+    const credit = await post({ action: "credit", ids: people.map(({ id }) => id), amount: 9 });
+    expect(credit.body.data.id).toBe(asked.body.data.id + 1);
+    expect(await finished(credit.body.data.id)).toMatchObject({
+      done: 2,
+      failed: 1,
+      failures: [{ user_id: second?.id ?? 0, code: "internal_error" }],
+    });
+    expect((await rowOf(first?.id ?? 0))?.quota).toBe(9);
+    expect((await audit(app.deps.db)).differences).toEqual([]);
   });
 
   test("all that match a filter: as many as were confirmed, or none", async () => {
@@ -166,5 +223,34 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(ids).toContain(quiet.id);
     expect(ids).not.toContain(busy.id);
     expect(ids).not.toContain(boss.id);
+  });
+
+  test("runs are forgotten ninety days after their end, with their accounts; open ones stay", async () => {
+    const { userBulks, userBulkItems } = app.deps.db.t;
+    const one = await app.createUser();
+    admin = await app.createUser({ role: 10 });
+    const asked = await post({ action: "flag", flagged: true, ids: [one.id] });
+    await finished(asked.body.data.id);
+    const [open] = await app.deps.db.orm
+      .insert(userBulks)
+      .values({
+        action: "flag",
+        params: "{}",
+        actor: "{}",
+        actorId: 1,
+        total: 0,
+        createdAt: 1,
+        leaseUntil: 1e12,
+      })
+      .returning({ id: userBulks.id });
+    const runs = async () =>
+      (await app.deps.db.orm.select({ id: userBulks.id }).from(userBulks)).map(({ id }) => id);
+    clock.advance(89 * 86_400_000);
+    await purgeBulks(app.deps);
+    expect(await runs()).toContain(asked.body.data.id);
+    clock.advance(2 * 86_400_000);
+    await purgeBulks(app.deps);
+    expect(await runs()).toEqual([open?.id ?? 0]);
+    expect(await app.deps.db.orm.select().from(userBulkItems)).toEqual([]);
   });
 });

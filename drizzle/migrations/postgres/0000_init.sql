@@ -648,6 +648,7 @@ CREATE TABLE "user_bulk_items" (
 	"user_id" bigint NOT NULL,
 	"state" integer DEFAULT 0 NOT NULL,
 	"code" text DEFAULT '' NOT NULL,
+	"params" text DEFAULT '' NOT NULL,
 	CONSTRAINT "user_bulk_items_bulk_id_user_id_pk" PRIMARY KEY("bulk_id","user_id")
 );
 --> statement-breakpoint
@@ -679,7 +680,8 @@ CREATE TABLE "user_import_rows" (
 	"username" text DEFAULT '' NOT NULL,
 	"row_sealed" text DEFAULT '' NOT NULL,
 	"state" integer DEFAULT 0 NOT NULL,
-	"code" text DEFAULT '' NOT NULL
+	"code" text DEFAULT '' NOT NULL,
+	"params" text DEFAULT '' NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "user_plans" (

@@ -707,6 +707,7 @@ CREATE TABLE `user_bulk_items` (
 	`user_id` integer NOT NULL,
 	`state` integer DEFAULT 0 NOT NULL,
 	`code` text DEFAULT '' NOT NULL,
+	`params` text DEFAULT '' NOT NULL,
 	PRIMARY KEY(`bulk_id`, `user_id`)
 );
 --> statement-breakpoint
@@ -740,7 +741,8 @@ CREATE TABLE `user_import_rows` (
 	`username` text DEFAULT '' NOT NULL,
 	`row_sealed` text DEFAULT '' NOT NULL,
 	`state` integer DEFAULT 0 NOT NULL,
-	`code` text DEFAULT '' NOT NULL
+	`code` text DEFAULT '' NOT NULL,
+	`params` text DEFAULT '' NOT NULL
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `user_import_rows_line` ON `user_import_rows` (`bulk_id`,`line`);--> statement-breakpoint

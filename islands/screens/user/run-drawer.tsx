@@ -125,16 +125,9 @@ function Progress({ run }: { run: UserBulkRun }) {
 
 function Refusals({ run }: { run: UserBulkRun }) {
   const t = useT();
-  // The code alone travels: the one sentence that names an amount has a plainer form here.
-  const reasonOf = (code: string) =>
-    code === "quota_ceiling"
-      ? t("user.bulk.ceiling")
-      : hasText(`failure.${code}`)
-        ? t(`failure.${code}`)
-        : code;
-  const text = run.failures
-    .map((each) => `${each.user_id}\t${each.username}\t${reasonOf(each.code)}`)
-    .join("\n");
+  const reasonOf = ({ code, params = {} }: UserBulkRun["failures"][number]) =>
+    hasText(`failure.${code}`) ? t(`failure.${code}`, params) : code;
+  const text = run.failures.map((each) => `${each.user_id}\t${each.username}\t${reasonOf(each)}`).join("\n");
   return (
     <section className="mt-5" aria-label={t("user.bulk.refused")}>
       <h3 className="flex items-center gap-2 font-semibold">
@@ -159,7 +152,7 @@ function Refusals({ run }: { run: UserBulkRun }) {
             ) : (
               <span className="font-medium">{each.username}</span>
             )}
-            <span className="text-muted">{reasonOf(each.code)}</span>
+            <span className="text-muted">{reasonOf(each)}</span>
           </li>
         ))}
       </ul>

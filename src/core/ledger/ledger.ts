@@ -243,12 +243,11 @@ function balanceWrites({
         changed = new Set();
         return body(tx, (entry) => credit(tx, entry));
       });
-      for (const id of changed) {
-        // The transaction stands: a failed re-read must not look like a failed credit.
-        await accounts.userChanged(id).catch((error: unknown) => {
-          logger.warn("credit was not announced", { user: id, error: String(error) });
-        });
-      }
+      const ids = [...changed];
+      // The transaction stands: a failed re-read must not look like a failed credit.
+      await accounts.usersChanged(ids).catch((error: unknown) => {
+        logger.warn("credits were not announced", { users: ids.join(","), error: String(error) });
+      });
       balances?.credited(changed);
       return result;
     },

@@ -84,6 +84,10 @@ export async function createAccounts({
       await lookups.reloadUser(id);
       await db.announce("users", [id]);
     },
+    async usersChanged(ids) {
+      for (const id of ids) await lookups.reloadUser(id);
+      await db.announce("users", ids);
+    },
     async tokenChanged(id) {
       await lookups.reloadToken(id);
       await db.announce("tokens", [id]);

@@ -6,7 +6,7 @@ import type { Orm, Steps } from "../../db/database.ts";
 import { Role } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import { startOfDay } from "../../shared/local-time.ts";
-import { isQuota, logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
+import { isQuota, logQuotaText, MAX_QUOTA, shortQuotaText } from "../../shared/money.ts";
 import type { Credit, Deps } from "../deps.ts";
 import { auditSteps } from "../logs/audit.ts";
 import type { AuditActor } from "../logs/audit.ts";
@@ -57,11 +57,12 @@ interface Changing {
 /** The change with its entry, its log row and its share of the ceiling; undefined where nothing changes. */
 export function* balanceSteps(
   tx: Orm,
-  { deps, credit, by, ref = "" }: Changing,
+  crediting: Changing,
   row: { id: number; username: string },
-  { quota, quota_change: change, quota_reason: sent = "" }: BalanceChange,
+  { quota, quota_change: change, quota_reason: reason = "" }: BalanceChange,
 ): Steps<ChangedBalance | undefined> {
   if (quota === undefined && change === undefined) return undefined;
+  const { deps, by } = crediting;
   const { users } = deps.db.t;
   // Locked: two administrators' absolute balances are two differences, one after another.
   const current = tx.select({ quota: users.quota }).from(users).where(eq(users.id, row.id));
@@ -69,10 +70,28 @@ export function* balanceSteps(
   const before = found?.quota ?? 0;
   const after = quota ?? before + (change ?? 0);
   if (before === after) return undefined;
+  checkResult({ before, after });
+  const ceiling = yield* openCeilingSteps(tx, deps, by);
+  ceiling.take(Math.abs(after - before));
+  yield* ceiling.keepSteps();
+  yield* bookSteps(tx, crediting, row, { before, after, reason });
+  return { before, after };
+}
+
+/** Whether a balance may be set to that. Throws `quota_out_of_range`. */
+export function checkResult({ before, after }: ChangedBalance): void {
   // Only calls bring a balance below zero; whoever is there may stay there while other fields are edited.
   if (after < 0 && after < before) throw refuse("quota_out_of_range");
   checkedBalance(after);
-  yield* ceilingSteps(tx, deps, by, Math.abs(after - before));
+}
+
+/** The entry and its log row, of a change that nothing refuses. */
+export function* bookSteps(
+  tx: Orm,
+  { deps, credit, by, ref = "" }: Changing,
+  row: { id: number; username: string },
+  { before, after, reason: sent }: ChangedBalance & { reason: string },
+): Steps<void> {
   yield* credit({ userId: row.id, amount: after - before, kind: "admin", ref });
   const display = quotaDisplay(deps.options);
   const reason = sent.trim().slice(0, MAX_REASON);
@@ -84,7 +103,6 @@ export function* balanceSteps(
     content: quotaChanged(logQuotaText(before, display), logQuotaText(after, display), reason),
     more: { before, after },
   });
-  return { before, after };
 }
 
 // --- the ceiling ---------------------------------------------------------------------------------------------------
@@ -97,16 +115,20 @@ function today({ clock, options }: Pick<Deps, "clock" | "options">): number {
   return Math.floor(startOfDay(clock.nowMs(), options.get("site.time_zone")) / 1000);
 }
 
-/**
- * Counts the change, whichever way it goes: taking from one account pays for no addition to another. The mark of the day is
- * locked first, so that changes over several nodes count one after another.
- */
-function* ceilingSteps(
+/** What an administrator has left of the day, locked until the transaction ends. */
+export interface Ceiling {
+  /** Counts a change, whichever way it goes: taking from one account pays for no addition to another. Throws `quota_ceiling`. */
+  take(amount: number): void;
+  /** Writes down what was taken; nothing where nothing was. */
+  keepSteps(): Steps<void>;
+}
+
+/** The mark of the day is locked first, so that changes over several nodes count one after another. */
+export function* openCeilingSteps(
   tx: Orm,
   deps: Pick<Deps, "db" | "clock" | "options">,
   by: AuditActor,
-  amount: number,
-): Steps<void> {
+): Steps<Ceiling> {
   const { marks } = deps.db.t;
   const day = today(deps);
   const [held] = yield* q(
@@ -122,29 +144,38 @@ function* ceilingSteps(
       .from(marks)
       .where(eq(marks.key, sumMark(by.id))),
   );
-  const used = held?.value === day ? (sums[0]?.value ?? 0) : 0;
-  const ceiling = deps.options.get("AdminBalanceDailyCeiling");
-  if (by.role < Role.root && ceiling !== null && used + amount > ceiling) {
-    const left = logQuotaText(Math.max(0, ceiling - used), quotaDisplay(deps.options));
-    throw refuse("quota_ceiling", {
-      left: left.replace(" 额度", "").replace(" 点额度", "").replace("＄", "$"),
-    });
-  }
-  yield* q(
-    tx
-      .update(marks)
-      .set({ value: day })
-      .where(eq(marks.key, dayMark(by.id)))
-      .returning({ key: marks.key }),
-  );
-  const value = Math.min(MAX_QUOTA, used + amount);
-  yield* q(
-    tx
-      .insert(marks)
-      .values({ key: sumMark(by.id), value })
-      .onConflictDoUpdate({ target: marks.key, set: { value } })
-      .returning({ key: marks.key }),
-  );
+  const before = held?.value === day ? (sums[0]?.value ?? 0) : 0;
+  const ceiling = by.role < Role.root ? deps.options.get("AdminBalanceDailyCeiling") : null;
+  let used = before;
+  return {
+    take(amount) {
+      if (ceiling !== null && used + amount > ceiling) {
+        const left = logQuotaText(Math.max(0, ceiling - used), quotaDisplay(deps.options));
+        throw refuse("quota_ceiling", {
+          left: left.replace(" 额度", "").replace(" 点额度", "").replace("＄", "$"),
+        });
+      }
+      used += amount;
+    },
+    *keepSteps() {
+      if (used === before) return;
+      yield* q(
+        tx
+          .update(marks)
+          .set({ value: day })
+          .where(eq(marks.key, dayMark(by.id)))
+          .returning({ key: marks.key }),
+      );
+      const value = Math.min(MAX_QUOTA, used);
+      yield* q(
+        tx
+          .insert(marks)
+          .values({ key: sumMark(by.id), value })
+          .onConflictDoUpdate({ target: marks.key, set: { value } })
+          .returning({ key: marks.key }),
+      );
+    },
+  };
 }
 
 /** † What an administrator may still change today; null: no ceiling. */
@@ -181,4 +212,18 @@ export function tellRoot(
     what_en: readInEnglish(said) ?? said,
   };
   inbox.raise({ kind: "balance", subject: `${by.id}:${user.id}`, params });
+}
+
+/** The same of a run over many accounts: one item, with how many it was. */
+export function tellRootOfRun(
+  { inbox, options }: Pick<Deps, "inbox" | "options">,
+  by: AuditActor,
+  run: number,
+  amount: number,
+  accounts: number,
+): void {
+  if (by.role >= Role.root) return;
+  const sum = shortQuotaText(Math.abs(amount), quotaDisplay(options)).replace("＄", "$");
+  const params = { admin: by.username, what: `${amount < 0 ? "-" : "+"}${sum}` };
+  inbox.raise({ kind: "balance_run", subject: String(run), params }, accounts);
 }

@@ -19,11 +19,11 @@ export interface BulkRun {
   by: AuditActor;
 }
 
-/** What a run is made of: what waits, by number, and how one of it is done. */
+/** What a run is made of: what waits, by number, and how some of it is done. */
 export interface BulkWork {
   waiting(count: number): Promise<number[]>;
   /** Throws where the database is away; what is refused is written down. */
-  one(run: BulkRun, item: number): Promise<void>;
+  some(run: BulkRun, items: readonly number[]): Promise<void>;
 }
 
 export const nowSeconds = ({ clock }: Pick<Deps, "clock">): number => Math.floor(clock.nowMs() / 1000);

@@ -1,9 +1,10 @@
 // Something done to many accounts at once: who asks, for what, to whom. The accounts are frozen when it is asked for.
 // Refuses a number that is not the one the person confirmed, and texts or groups that nothing could be done with.
-import { and, asc, desc, eq, inArray, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, inArray, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { countRows, q } from "../../db/database.ts";
-import { refuse } from "../../shared/failures.ts";
+import { Failure, refuse } from "../../shared/failures.ts";
+import type { FailureParams } from "../../shared/failures.ts";
 import { LANGUAGES, Role } from "../../shared/enums.ts";
 import type { Language } from "../../shared/enums.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
@@ -45,6 +46,16 @@ const ROWS_AT_ONCE = 500;
 const MOST_LISTED = 20;
 /** Refusals that an answer names. */
 const MOST_FAILURES = 1_000;
+
+/** What is kept of a refusal: its code, and the values of its sentence as JSON text. */
+export function refusalOf(error: unknown): { code: string; params: string } {
+  if (!(error instanceof Failure)) return { code: "internal_error", params: "" };
+  const hasValues = Object.keys(error.params).length > 0;
+  return { code: error.code, params: hasValues ? JSON.stringify(error.params) : "" };
+}
+
+const paramsOf = (text: string): { params?: FailureParams } =>
+  text === "" ? {} : { params: JSON.parse(text) as FailureParams };
 
 function checked(deps: Pick<Deps, "options">, act: BulkAct): void {
   if (act.action === "group" && !Object.hasOwn(deps.options.get("GroupRatio"), act.group))
@@ -123,6 +134,8 @@ export interface BulkJson {
     user_id: number;
     username: string;
     code: string;
+    /** Values of the code's sentence. */
+    params?: FailureParams;
     /** Of a file. */
     line?: number;
   }[];
@@ -177,13 +190,22 @@ async function accountsOutcome({ db }: Pick<Deps, "db">, id: number): Promise<Bu
       .groupBy(userBulkItems.state),
     async failures() {
       const rows = await db.orm
-        .select({ user_id: userBulkItems.userId, username: users.username, code: userBulkItems.code })
+        .select({
+          user_id: userBulkItems.userId,
+          username: users.username,
+          code: userBulkItems.code,
+          params: userBulkItems.params,
+        })
         .from(userBulkItems)
         .leftJoin(users, eq(users.id, userBulkItems.userId))
         .where(and(ofRun, eq(userBulkItems.state, BulkState.refused)))
         .orderBy(asc(userBulkItems.userId))
         .limit(MOST_FAILURES);
-      return rows.map((each) => ({ ...each, username: each.username ?? "" }));
+      return rows.map(({ params, ...each }) => ({
+        ...each,
+        username: each.username ?? "",
+        ...paramsOf(params),
+      }));
     },
   };
 }
@@ -197,13 +219,21 @@ async function importOutcome({ db }: Pick<Deps, "db">, id: number): Promise<Bulk
       .from(lines)
       .where(and(ofRun, inArray(lines.state, [BulkState.done, BulkState.refused])))
       .groupBy(lines.state),
-    failures: () =>
-      db.orm
-        .select({ user_id: lines.userId, username: lines.username, code: lines.code, line: lines.line })
+    async failures() {
+      const rows = await db.orm
+        .select({
+          user_id: lines.userId,
+          username: lines.username,
+          code: lines.code,
+          params: lines.params,
+          line: lines.line,
+        })
         .from(lines)
         .where(and(ofRun, eq(lines.state, BulkState.refused)))
         .orderBy(asc(lines.line))
-        .limit(MOST_FAILURES),
+        .limit(MOST_FAILURES);
+      return rows.map(({ params, ...each }) => ({ ...each, ...paramsOf(params) }));
+    },
   };
 }
 
@@ -221,4 +251,29 @@ export async function getBulk(deps: Pick<Deps, "db">, actor: UserAccount, id: nu
     failed,
     failures: failed === 0 ? [] : await failures(),
   };
+}
+
+const KEPT_SECONDS = 90 * 86_400;
+
+/** Forgets runs that were over so long ago, with what they did to whom: the trail has it. */
+export async function purgeBulks({ db, clock }: Pick<Deps, "db" | "clock">): Promise<void> {
+  const { userBulks, userBulkItems, userImportRows } = db.t;
+  const before = Math.floor(clock.nowMs() / 1000) - KEPT_SECONDS;
+  const old = await db.orm
+    .select({ id: userBulks.id })
+    .from(userBulks)
+    .where(and(gt(userBulks.finishedAt, 0), lt(userBulks.finishedAt, before)));
+  for (const { id } of old)
+    await db.atomic(function* (tx) {
+      yield* q(
+        tx
+          .delete(userBulkItems)
+          .where(eq(userBulkItems.bulkId, id))
+          .returning({ userId: userBulkItems.userId }),
+      );
+      yield* q(
+        tx.delete(userImportRows).where(eq(userImportRows.bulkId, id)).returning({ id: userImportRows.id }),
+      );
+      yield* q(tx.delete(userBulks).where(eq(userBulks.id, id)).returning({ id: userBulks.id }));
+    });
 }

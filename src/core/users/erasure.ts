@@ -5,9 +5,10 @@ import { and, asc, eq, gt, inArray, like, ne, or, sql } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
+import { jsonObject } from "../../shared/json-object.ts";
 import type { Deps } from "../deps.ts";
 
-type EraseDeps = Pick<Deps, "db" | "clock" | "accounts" | "logger">;
+type EraseDeps = Pick<Deps, "db" | "clock" | "accounts" | "logger" | "inbox">;
 
 const MARK = "erase:";
 /** Of one statement: nobody waits long for the table. */
@@ -108,9 +109,61 @@ async function eraseTasks({ db }: EraseDeps, userId: number): Promise<void> {
     .where(eq(tasks.userId, userId));
 }
 
+/** Items of changed balances name whom they concern and who did it, those of budgets whose it is; their subjects are the ids. */
+async function eraseInbox({ db, inbox }: EraseDeps, userId: number): Promise<void> {
+  const { inboxItems } = db.t;
+  const found = await db.orm
+    .select({ id: inboxItems.id, subject: inboxItems.subject, params: inboxItems.params })
+    .from(inboxItems)
+    .where(
+      or(
+        and(eq(inboxItems.kind, "budget"), eq(inboxItems.subject, String(userId))),
+        and(
+          eq(inboxItems.kind, "balance"),
+          or(like(inboxItems.subject, `${userId}:%`), like(inboxItems.subject, `%:${userId}`)),
+        ),
+      ),
+    );
+  const changed: number[] = [];
+  for (const { id, subject, params } of found) {
+    const ids = subject.split(":").map(Number);
+    // A budget's subject is its owner alone.
+    const [admin, user] = ids.length > 1 ? ids : [0, ...ids];
+    const erased = {
+      ...jsonObject(params),
+      ...(admin === userId ? { admin: erasedName(userId) } : {}),
+      ...(user === userId ? { user: erasedName(userId) } : {}),
+    };
+    const text = JSON.stringify(erased);
+    if (text === params) continue;
+    await db.orm.update(inboxItems).set({ params: text }).where(eq(inboxItems.id, id));
+    changed.push(id);
+  }
+  if (changed.length > 0) await inbox.changed(changed);
+}
+
+/** Runs over many accounts: lines of files name the account that they made or changed, and each run who began it. */
+async function eraseRuns({ db }: EraseDeps, userId: number): Promise<void> {
+  const { userBulks, userImportRows } = db.t;
+  await db.orm.update(userImportRows).set({ username: "" }).where(eq(userImportRows.userId, userId));
+  const begun = await db.orm
+    .select({ id: userBulks.id, actor: userBulks.actor })
+    .from(userBulks)
+    .where(eq(userBulks.actorId, userId));
+  for (const { id, actor } of begun) {
+    const erased = { ...jsonObject(actor), username: erasedName(userId), address: "", userAgent: "" };
+    await db.orm
+      .update(userBulks)
+      .set({ actor: JSON.stringify(erased) })
+      .where(eq(userBulks.id, id));
+  }
+}
+
 async function eraseRows(deps: EraseDeps, userId: number): Promise<void> {
   const { tokens } = deps.db.t;
   await eraseTasks(deps, userId);
+  await eraseInbox(deps, userId);
+  await eraseRuns(deps, userId);
   while (await eraseLogs(deps, userId)) await new Promise((resolve) => setImmediate(resolve));
   let last = 0;
   for (;;) {

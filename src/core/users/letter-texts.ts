@@ -87,6 +87,24 @@ export function passwordWasResetWords(language: Language, site: string, url: str
       };
 }
 
+/** After the own password was changed in the console. The link may be empty. */
+export function passwordChangedWords(language: Language, site: string, url: string): LetterWords {
+  const links = url === "" ? [] : [{ label: language === "zh" ? "重置密码" : "Reset the password", url }];
+  return language === "zh"
+    ? {
+        subject: `${site} 的密码已修改`,
+        lines: ["您的账户密码刚刚被修改，其他设备都已退出登录。"],
+        links,
+        remark: "如果不是您本人操作，请立即重置密码，并检查登录设备。",
+      }
+    : {
+        subject: `Your password at ${site} was changed`,
+        lines: ["The password of your account has just been changed. Every other device was signed out."],
+        links,
+        remark: "If this was not you, reset the password at once and look at your devices.",
+      };
+}
+
 /** After a way to prove oneself came or went. The link may be empty. */
 export function factorWords(language: Language, site: string, change: string, url: string): LetterWords {
   const zh: Readonly<Record<string, string>> = {

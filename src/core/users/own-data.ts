@@ -58,6 +58,8 @@ export function ownSections({ t }: Deps["db"]): Section[] {
     section("passkeys", t.passkeys, t.passkeys.id),
     section("balance_entries", t.credits, t.credits.id),
     section("orders", t.orders, t.orders.id),
+    section("plans", t.userPlans, t.userPlans.id),
+    section("plan_periods", t.planPeriods, t.planPeriods.id),
     section("drawings", t.drawings, t.drawings.id),
     section("tasks", t.tasks, t.tasks.id),
     section("letters_waiting", t.outbox, t.outbox.id),

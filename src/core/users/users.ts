@@ -3,6 +3,7 @@
 import { eq, inArray, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { q } from "../../db/database.ts";
+import type { Orm, Steps } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
 import { Role, UserStatus } from "../../shared/enums.ts";
 import type { AuditAction } from "../../shared/audit-actions.ts";
@@ -21,6 +22,8 @@ import { forgetDevices } from "./devices.ts";
 import { nameKey } from "./folding.ts";
 import { mailFor, refuseTakenMail } from "./mail-rules.ts";
 import { addUser } from "./new-user.ts";
+import { sendSoon } from "./outbox.ts";
+import { passwordLetterSteps } from "./password-letter.ts";
 import { sha256Hex } from "../kit/seal.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import { auditSteps } from "../logs/audit.ts";
@@ -187,8 +190,12 @@ export async function updateSelf(
     row,
     endsSessions: changes.passwordHash !== undefined,
     entries: changeEntries(row, changes, actor, ["account.names", "password.changed"]),
+    *also(tx, changed) {
+      if (changes.passwordHash !== undefined) yield* passwordLetterSteps(tx, deps, changed);
+    },
   });
   if (changes.passwordHash !== undefined) {
+    sendSoon(deps);
     const { sessionVersion } = saved;
     await deps.sessions.endAll(
       actor.id,
@@ -220,6 +227,8 @@ interface Save {
   endsSessions: boolean;
   /** Rows of the audit trail that go with it. */
   entries: readonly AuditEntry[];
+  /** What else belongs to the change. */
+  also?: (tx: Orm, saved: UserRow) => Steps<void>;
 }
 
 /** What of a change the audit trail tells: the fields by their names, and that there is a new password. */
@@ -237,7 +246,7 @@ function changeEntries(
   ];
 }
 
-async function saveUser(deps: Deps, { changes, row, endsSessions, entries }: Save): Promise<UserRow> {
+async function saveUser(deps: Deps, { changes, row, endsSessions, entries, also }: Save): Promise<UserRow> {
   if (Object.keys(changes).length === 0) return row;
   const { users } = deps.db.t;
   try {
@@ -246,6 +255,7 @@ async function saveUser(deps: Deps, { changes, row, endsSessions, entries }: Sav
       const [found] = yield* q(tx.update(users).set(set).where(eq(users.id, row.id)).returning());
       if (!found) throw refuse("user_missing");
       for (const entry of entries) yield* auditSteps(tx, deps, entry);
+      if (also) yield* also(tx, found);
       return found;
     });
     await deps.accounts.userChanged(row.id);

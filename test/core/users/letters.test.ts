@@ -35,6 +35,7 @@ const WORDS: Readonly<Record<keyof typeof texts, (language: Language) => LetterW
   alreadyWords: (language) => [texts.alreadyWords(language, SITE, { login: URL_HERE, reset: URL_HERE })],
   resetWords: (language) => [texts.resetWords(language, SITE, URL_HERE)],
   passwordWasResetWords: (language) => [texts.passwordWasResetWords(language, SITE, URL_HERE)],
+  passwordChangedWords: (language) => [texts.passwordChangedWords(language, SITE, URL_HERE)],
   factorWords: (language) => CHANGES.map((change) => texts.factorWords(language, SITE, change, URL_HERE)),
   identityWords: (language) => [true, false].map((is) => texts.identityWords(language, SITE, bound(is))),
   emailChangedWords: (language) => [

@@ -10,7 +10,7 @@ import { auditSteps } from "../../logs/audit.ts";
 import { checkedDisplayName } from "../account-rules.ts";
 import { balanceSteps, tellRoot } from "../balance-changes.ts";
 import type { BulkDeps, BulkRun, BulkWork } from "../bulk-lease.ts";
-import { BulkState } from "../bulk.ts";
+import { BulkState, refusalOf } from "../bulk.ts";
 import { hashPassword } from "../credentials.ts";
 import { mailFor } from "../mail-rules.ts";
 import { addUser } from "../new-user.ts";
@@ -114,12 +114,12 @@ async function makeAccount(deps: BulkDeps, line: Line): Promise<void> {
 async function refuseLine(
   deps: BulkDeps,
   { run, line }: Pick<Line, "run" | "line">,
-  code: string,
+  error: unknown,
 ): Promise<void> {
   const { userImportRows } = deps.db.t;
   await deps.db.orm
     .update(userImportRows)
-    .set({ state: BulkState.refused, code, rowSealed: "" })
+    .set({ state: BulkState.refused, ...refusalOf(error), rowSealed: "" })
     .where(
       and(
         eq(userImportRows.bulkId, run.id),
@@ -141,11 +141,11 @@ async function doLine(deps: BulkDeps, run: BulkRun, line: number): Promise<void>
     await (row.userId === 0 ? makeAccount : changeAccount)(deps, { run, line, row });
   } catch (error) {
     if (error instanceof TakenElsewhere) return;
-    if (error instanceof Failure) return refuseLine(deps, { run, line }, error.code);
+    if (error instanceof Failure) return refuseLine(deps, { run, line }, error);
     // A database that is away is no refusal: the run goes on later.
     if (!(await deps.db.ping())) throw error;
     deps.logger.error("a line of an import failed", { bulk: run.id, line, error: String(error) });
-    await refuseLine(deps, { run, line }, "internal_error");
+    await refuseLine(deps, { run, line }, error);
   }
 }
 
@@ -162,6 +162,8 @@ export function importWork(deps: BulkDeps, id: number): BulkWork {
         .limit(count);
       return rows.map(({ line }) => line);
     },
-    one: (run, line) => doLine(deps, run, line),
+    async some(run, lines) {
+      for (const line of lines) await doLine(deps, run, line);
+    },
   };
 }

@@ -42,6 +42,38 @@ const OVER: readonly Shot[] = [
   { name: "channel-new", path: "/channel?new=1", role: "root" },
   { name: "channel-edit", path: "/channel", role: "root", act: openFirst },
   {
+    name: "channel-rules",
+    path: "/channel",
+    role: "root",
+    act: async (tab) => {
+      await openFirst(tab);
+      const part = tab.locator("dialog details", { has: tab.locator("[data-field=paramOverride]") });
+      await part.locator("summary").click();
+      const rules = part.locator("[data-field=paramOverride]");
+      await rules.locator("[role=tab]").last().click();
+      await rules.locator("textarea").fill(
+        JSON.stringify({
+          temperature: 0,
+          operations: [
+            {
+              mode: "delete_header",
+              path: "anthropic-beta",
+              logic: "AND",
+              conditions: [{ path: "model", mode: "prefix", value: "claude-" }],
+            },
+            { mode: "set", path: "n", value: 4, logic: "OR" },
+          ],
+        }),
+      );
+      await rules.locator("[role=tab]").first().click();
+      await part.locator("button.btn-default.mb-6").click();
+      await part.locator("[data-part=try] button[aria-busy]").click();
+      await part.locator("[data-part=acted]").waitFor();
+      await rules.locator("button.btn-sm.btn-default").last().click();
+      await rules.scrollIntoViewIfNeeded();
+    },
+  },
+  {
     name: "inbox-bell",
     path: "/token",
     role: "root",

@@ -6,6 +6,7 @@ import { catalog } from "./api/catalog.ts";
 import { channelBulk } from "./api/channel-bulk.ts";
 import { channelKeys } from "./api/channel-keys.ts";
 import { channelOps } from "./api/channel-ops.ts";
+import { channelRules } from "./api/channel-rules.ts";
 import { channels } from "./api/channels.ts";
 import { costs } from "./api/costs.ts";
 import { config } from "./api/config.ts";
@@ -102,6 +103,7 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(system(deps, session)) //        /api/status, /api/setup, /api/notice, /api/about, /api/home_page_content
     .use(peopleRoutes(deps, session)) //  sign-in, registration, accounts: see above
     .use(settingRoutes(deps, session)) // what the site is set to: see above
+    .use(channelRules(deps, session, probe)) //     /api/channel/try_rules
     .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy
     .use(channelKeys(deps, session, watch)) // /api/channel/keys, multi_key/manage
     .use(channelBulk(deps, session)) //   /api/channel/batch, tag, disabled, fix

@@ -1,6 +1,7 @@
 // The navigation as the sidebar, the phone's sheet and its dock draw it.
 // Refuses entries that the role or the site's flags hide.
 import {
+  CalendarClock,
   ChartColumn,
   CreditCard,
   FlaskConical,
@@ -32,6 +33,7 @@ const ICONS: Record<string, typeof Menu> = {
   channels: Split,
   prices: Tags,
   redemptions: Ticket,
+  plans: CalendarClock,
   users: UsersRound,
   inbox: Inbox,
   orders: Receipt,

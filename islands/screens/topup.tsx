@@ -16,10 +16,11 @@ import { InvitationCard } from "../ui/invitation-card.tsx";
 import type { Invitation } from "../ui/invitation-card.tsx";
 import { PayPanel } from "./topup/pay-panel.tsx";
 import { paymentColumns } from "./topup/payments-list.tsx";
+import { PlansPanel } from "./topup/plans-panel.tsx";
 import { RedeemPanel } from "./topup/redeem-panel.tsx";
 import { ReturnNotice } from "./topup/return-notice.tsx";
 import type { ListPage, ListState } from "../lib/list.ts";
-import type { ListPageData, LogRow, OrderDetail, OrderRow, PayOffers } from "../lib/wire.ts";
+import type { ListPageData, LogRow, OrderDetail, OrderRow, OwnPlans, PayOffers } from "../lib/wire.ts";
 
 /** A row of the log that says what was paid in. */
 type TopUpRow = Pick<LogRow, "id" | "created_at" | "content" | "quota" | "other">;
@@ -33,6 +34,7 @@ export interface WalletData extends ListPageData<TopUpRow> {
   orders: ListPage<OrderRow>;
   /** The one that the address names, if it is the visitor's. */
   order: OrderDetail | null;
+  plans: OwnPlans;
 }
 
 const TOP_UP = "1";
@@ -47,6 +49,7 @@ export default function Wallet() {
   const isPayments = table.query.view === "payments";
   const balance = user.value?.quota ?? 0;
 
+  const [paid, setPaid] = useState(0);
   const credited = (quota: number) => {
     if (user.value) user.value = { ...user.value, quota: user.value.quota + quota };
     setCredits(credits + 1);
@@ -56,7 +59,13 @@ export default function Wallet() {
     <>
       <PageHeader title={t("topup.title")} note={t("topup.purpose")} />
       {data.order && data.order.trade_no === order ? (
-        <ReturnNotice order={data.order} onCredited={credited} />
+        <ReturnNotice
+          order={data.order}
+          onCredited={(quota) => {
+            credited(quota);
+            setPaid((count) => count + 1);
+          }}
+        />
       ) : null}
       <div className="mb-6 grid items-start gap-4 max-sm:mb-2 max-sm:gap-2 lg:grid-cols-2">
         <div className="grid gap-4 max-sm:gap-2">
@@ -68,6 +77,7 @@ export default function Wallet() {
           <InvitationCard invitation={data.invitation} isFolded onMoved={credited} />
         </div>
       </div>
+      <PlansPanel plans={data.plans} round={paid} onChanged={() => setCredits((count) => count + 1)} />
       <div className="mb-2 flex flex-wrap items-center justify-between gap-2">
         <nav className="tabs tabs-border" aria-label={t("topup.histories")}>
           {[

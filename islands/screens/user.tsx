@@ -32,6 +32,7 @@ import type { UserPageData } from "./user/row.ts";
 
 const UserDrawer = lazyPart(() => import("./user/drawer.tsx"));
 const QuotaDrawer = lazyPart(() => import("./user/quota-drawer.tsx"));
+const UserPlansDrawer = lazyPart(() => import("./user/plans-drawer.tsx"));
 const BulkDrawer = lazyPart(() => import("./user/bulk-drawer.tsx"));
 const ImportDrawer = lazyPart(() => import("./user/import-drawer.tsx"));
 const RunPanel = lazyPart(() => import("./user/run-drawer.tsx"));
@@ -105,15 +106,17 @@ export default function UserScreen() {
   });
   const { bulk, close: closeBulk, begin } = useBulk(filters);
   const { refresh } = screen.list;
-  const close = () => setQuery({ new: undefined, edit: undefined, quota: undefined });
+  const close = () => setQuery({ new: undefined, edit: undefined, quota: undefined, plans: undefined });
   const addressed = useRowById<UserRow>({
-    id: query.edit ?? query.quota,
+    id: query.edit ?? query.quota ?? query.plans,
     rows: screen.list.rows,
     load: (id) => call(api.user({ id: String(id) }).get()),
     onMissing: close,
   });
   const open = addressed && mayRead(viewer, addressed) ? addressed : undefined;
-  const isQuota = query.edit === undefined && open !== undefined && mayTouch(viewer, open);
+  const isPlans = query.edit === undefined && query.quota === undefined && open !== undefined;
+  const isQuota =
+    query.quota !== undefined && query.edit === undefined && open !== undefined && mayTouch(viewer, open);
   const isEditing = query.edit !== undefined && open !== undefined;
   useShortcut({ keys: "c", label: "user.new", run: () => setQuery({ new: 1 }) });
   const request = () => ({ path: "/api/user/search", query: { ...asked, p: page, page_size: pageSize } });
@@ -172,6 +175,9 @@ export default function UserScreen() {
       ) : null}
       {isQuota ? (
         <QuotaDrawer key={open.id} row={open} onClose={close} onSaved={() => void refresh()} />
+      ) : null}
+      {isPlans ? (
+        <UserPlansDrawer key={open.id} row={open} onClose={close} onSaved={() => void refresh()} />
       ) : null}
       {bulk ? (
         <BulkDrawer

@@ -6,6 +6,7 @@ import { END_OF_TIME } from "../core/logs/filter.ts";
 import { listOwnLogs } from "../core/logs/list.ts";
 import { inLanguage } from "../http/log-texts.ts";
 import { oneOrder, ownOrders } from "../core/payments/order-list.ts";
+import { ownPlans } from "../core/payments/plan-orders.ts";
 import { topUpOffers } from "../core/payments/rails.ts";
 import { getUser } from "../core/users/users.ts";
 import { LogType } from "../shared/enums.ts";
@@ -37,12 +38,13 @@ export async function loadWallet(context: LoaderContext): Promise<WalletData | u
   const { offset, page, pageSize } = pagingOf(context);
   if (!user) return undefined;
   const isPayments = context.url.searchParams.get("view") === "payments";
-  const [self, invitation, { items, total }, orders, order] = await Promise.all([
+  const [self, invitation, { items, total }, orders, order, plans] = await Promise.all([
     getUser(deps, user.id),
     invitationOf(deps, user),
     listOwnLogs(deps, user, { type: LogType.topUp, from: 0, to: END_OF_TIME }, { limit: pageSize, offset }),
     ownOrders(deps, { userId: user.id, page: isPayments ? page : 1, pageSize }),
     returnedOrder(context, user),
+    ownPlans(deps, user),
   ]);
   const rows = inLanguage(items, context.language).map(({ id, created_at, content, text, quota, other }) => ({
     id,
@@ -61,5 +63,6 @@ export async function loadWallet(context: LoaderContext): Promise<WalletData | u
     offers: topUpOffers(deps),
     orders: { rows: orders.items, total: orders.total },
     order,
+    plans,
   };
 }

@@ -17,6 +17,7 @@ import ResetScreen from "../../islands/screens/reset.tsx";
 import UserResetScreen from "../../islands/screens/user-reset.tsx";
 import RedemptionScreen from "../../islands/screens/redemption.tsx";
 import OrderScreen from "../../islands/screens/order.tsx";
+import PlanScreen from "../../islands/screens/plan.tsx";
 import PriceDesk from "../../islands/screens/price-desk.tsx";
 import SettingScreen from "../../islands/screens/setting.tsx";
 import Setup from "../../islands/screens/setup.tsx";
@@ -31,6 +32,7 @@ import { loadChannels } from "./load-channels.ts";
 import { loadChat } from "./load-chat.ts";
 import { loadPlayground } from "./load-playground.ts";
 import { loadOrders } from "./load-orders.ts";
+import { loadPlans } from "./load-plans.ts";
 import { loadPersonal } from "./load-personal.ts";
 import { loadLegalPlaces } from "./load-legal-places.ts";
 import { loadRedemptions } from "./load-redemptions.ts";
@@ -249,6 +251,16 @@ export const pages: readonly Page[] = [
     loader: loadRedemptions,
   },
   {
+    path: "/plan",
+    shell: "console",
+    access: "admin",
+    title: "shell.nav.plans",
+    current: "plans",
+    areas: ["plans"],
+    screen: { name: "plan", component: PlanScreen },
+    loader: loadPlans,
+  },
+  {
     path: "/order",
     shell: "console",
     access: "admin",
@@ -306,7 +318,7 @@ export const pages: readonly Page[] = [
     access: "user",
     title: "shell.nav.wallet",
     current: "wallet",
-    areas: ["topup"],
+    areas: ["topup", "plans"],
     screen: { name: "topup", component: Wallet },
     loader: loadWallet,
   },

@@ -19,6 +19,7 @@ import { AttemptFailure, askUpstream, retryAfterOf, upstreamFailure } from "./ca
 import { askInTurn, askWithKeys, keysInOrder, MAX_KEYS_ASKED } from "./call/channel-keys.ts";
 import type { ChannelKey } from "./call/channel-keys.ts";
 import type { Relay } from "./call/pipeline.ts";
+import { applyHeaderRules } from "./call/rules.ts";
 import type { TestCall } from "./endpoints/test-endpoints.ts";
 
 const TIMEOUT_MS = 20_000;
@@ -144,17 +145,18 @@ function untestable(channel: Channel): Failure | undefined {
     : new Failure("client", "model_untested", { params: { model } });
 }
 
-export function createProbe(deps: Deps, relay: Pick<Relay, "probe">): ChannelProbe {
+export function createProbe(deps: Deps, relay: Pick<Relay, "probe" | "dryRun">): ChannelProbe {
   return {
     test: (channel, model) => testChannel(deps, relay, channel, model),
     key: (channel, index, model) => testKey(relay, channel, index, model),
     untestable,
+    dryRun: (user, channel, request) => relay.dryRun(user, channel, request),
     balance: (channel) => channelBalance(deps, channel),
     async models(channel) {
       const row = rowOf(channel.type);
       const url = modelsAddress(row, channel);
       const answer = await askWithKeys(deps, channel, (key) =>
-        askChannel(deps, channel, url, upstreamHeaders(row, { operation: "chat", key })),
+        askChannel(deps, channel, url, { key, headers: upstreamHeaders(row, { operation: "chat", key }) }),
       );
       return modelIds(answer, row);
     },
@@ -190,9 +192,11 @@ async function askChannel(
   deps: Deps,
   channel: Channel,
   url: string,
-  headers: Record<string, string>,
+  { key, headers }: { key: string; headers: Record<string, string> },
 ): Promise<Record<string, unknown>> {
   const { proxy } = channel.setting;
+  // Some channels have their credentials there.
+  applyHeaderRules({ channel, headers, client: new Headers(), key });
   const {
     status,
     headers: answered,
@@ -278,7 +282,7 @@ async function channelBalance(deps: Deps, channel: Channel): Promise<number> {
       row,
       channel,
       key,
-      ask: (url, headers) => askChannel(deps, channel, url, headers),
+      ask: (url, headers) => askChannel(deps, channel, url, { key, headers }),
       nowMs: deps.clock.nowMs(),
       currencyPerDollar: deps.options.get("Price"),
     });

@@ -66,6 +66,7 @@ export const NAV: readonly NavGroup[] = [
       { id: "channels", href: "/channel", title: "shell.nav.channels", role: Role.admin, key: "c" },
       { id: "prices", href: "/prices", title: "shell.nav.prices", role: Role.admin },
       { id: "redemptions", href: "/redemption", title: "shell.nav.redemptions", role: Role.admin },
+      { id: "plans", href: "/plan", title: "shell.nav.plans", role: Role.admin },
       { id: "orders", href: "/order", title: "shell.nav.orders", role: Role.admin },
       { id: "inbox", href: "/inbox", title: "shell.nav.inbox", role: Role.admin, key: "i" },
       { id: "users", href: "/user", title: "shell.nav.users", role: Role.admin, key: "u" },

@@ -29,10 +29,10 @@ export const RULE_MODES = [
   "move_header",
   "pass_headers",
 ] as const;
-type RuleMode = (typeof RULE_MODES)[number];
+export type RuleMode = (typeof RULE_MODES)[number];
 
-const MATCH_MODES = ["full", "prefix", "suffix", "contains", "gt", "gte", "lt", "lte"] as const;
-type MatchMode = (typeof MATCH_MODES)[number];
+export const MATCH_MODES = ["full", "prefix", "suffix", "contains", "gt", "gte", "lt", "lte"] as const;
+export type MatchMode = (typeof MATCH_MODES)[number];
 
 export const MAX_OPERATIONS = 64;
 const MAX_CONDITIONS = 16;
@@ -42,7 +42,7 @@ const MAX_PATH_CHARACTERS = 256;
 type Part = "path" | "from" | "to" | "value" | "text" | "pattern" | "names" | "error" | "sync";
 
 /** What each mode needs; the rest of an operation is left unread. */
-const MODE_PARTS: Readonly<Record<RuleMode, readonly Part[]>> = {
+export const MODE_PARTS: Readonly<Record<RuleMode, readonly Part[]>> = {
   set: ["path", "value"],
   delete: ["path"],
   copy: ["from", "to"],

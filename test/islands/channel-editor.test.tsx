@@ -470,3 +470,138 @@ describe("settings without JSON", () => {
     expect(JSON.parse(sent.model_mapping)).toEqual({ "gpt-4o": "gpt-4o-2024-11-20" });
   });
 });
+
+describe("request rules", () => {
+  const rulesOf = (island: Island): unknown => {
+    const sent = writes(island).at(-1)?.body as { param_override?: string } | undefined;
+    return sent?.param_override === undefined ? undefined : JSON.parse(sent.param_override);
+  };
+  const group = (name: string) => within(drawer().getByRole("group", { name }));
+  const rules = () => group("Request rules");
+
+  test("are sentences: one is added with a condition, moved before another, changed, removed; what is unknown stays", async () => {
+    const stored = {
+      temperature: 0,
+      operations: [
+        { mode: "delete", path: "user", logic: "OR", note: "kept" },
+        {
+          mode: "delete_header",
+          path: "anthropic-beta",
+          logic: "AND",
+          conditions: [{ path: "model", mode: "prefix", value: "claude-" }],
+        },
+      ],
+    };
+    const rows = [channel(1, { name: "alpha", param_override: JSON.stringify(stored) })];
+    const island = await openEditor({ url: "/channel?edit=1", rows });
+    island.answer("PUT /api/channel", { success: true, data: { id: 1 } });
+    const words = () =>
+      rules()
+        .getAllByRole("listitem")
+        .map((item) => item.textContent);
+    expect(words()).toEqual([
+      "Set temperature to 0",
+      "Remove user",
+      "Remove header anthropic-beta, if model starts with claude-",
+    ]);
+    await island.user.click(rules().getByRole("button", { name: "Add a rule" }));
+    const form = () => within(rules().getByRole("group", { name: "Rule" }));
+    // A half rule stays where it is.
+    await island.user.click(form().getByRole("button", { name: "Apply rule" }));
+    expect(form().getByRole("alert").textContent).toContain("path");
+    await island.user.type(form().getByRole("combobox", { name: "Field" }), "n");
+    await island.user.type(form().getByRole("textbox", { name: "Value" }), "4");
+    await island.user.click(form().getByRole("button", { name: "Add a condition" }));
+    const condition = within(form().getByRole("group", { name: "Condition" }));
+    await island.user.type(condition.getByRole("textbox", { name: "Value" }), "gpt-4o");
+    await island.user.click(form().getByRole("button", { name: "Apply rule" }));
+    expect(words().at(-1)).toBe("Set n to 4, if model is gpt-4o");
+    await island.user.click(rules().getByRole("button", { name: /^Move up: Set n/ }));
+    await island.user.click(rules().getByRole("button", { name: /^Remove: Set temperature/ }));
+    await press(island, "Save");
+    await done();
+    expect(rulesOf(island)).toEqual({
+      operations: [
+        stored.operations[0],
+        {
+          mode: "set",
+          path: "n",
+          value: 4,
+          logic: "AND",
+          conditions: [{ path: "model", mode: "full", value: "gpt-4o" }],
+        },
+        stored.operations[1],
+      ],
+    });
+  });
+
+  test("a try sends the form as it stands and shows both sides; a refusal is told", async () => {
+    const island = await openEditor({
+      url: "/channel?edit=1",
+      rows: [channel(1, { name: "alpha", param_override: '{"n":4}' })],
+    });
+    await press(island, "Try the rules…");
+    const part = () => group("Try the rules");
+    const sent = {
+      url: "https://up.example/v1/chat/completions",
+      headers: { authorization: "Bearer <key>" },
+      body: '{"n":4}',
+      model: "m",
+      dialect: "openai-chat",
+      is_converted: false,
+      rules: ["set n"],
+      dropped: ["safety_identifier"],
+      system_prompt_tokens: 3,
+      is_repriced: true,
+    };
+    island.answer("POST /api/channel/try_rules", { success: true, data: { sent, refused: null } });
+    await island.user.type(part().getByRole("textbox", { name: "Client headers" }), "x-team: red");
+    await island.user.click(part().getByRole("button", { name: "Try" }));
+    await done();
+    expect(writes(island).at(-1)).toMatchObject({
+      body: {
+        id: 1,
+        param_override: '{"n":4}',
+        request: { path: "/v1/chat/completions", headers: { "x-team": "red" } },
+      },
+    });
+    expect(part().getByRole("region", { name: "What would be sent" }).textContent).toContain("Bearer <key>");
+    for (const text of [
+      "set n",
+      "safety_identifier",
+      "about 3 tokens",
+      "Reserved and charged by what is sent",
+    ])
+      expect(part().getByText(text)).toBeTruthy();
+    const refused = { status: 451, code: "x", message: "not here" };
+    island.answer("POST /api/channel/try_rules", { success: true, data: { sent: null, refused } });
+    await island.user.click(part().getByRole("button", { name: "Try" }));
+    await done();
+    expect(part().getByText("Refused with 451: not here")).toBeTruthy();
+  });
+
+  test("gates stand in `settings`, above those of `setting`; what the editor does not know stays", () => {
+    const row = channel(1, {
+      setting: '{"allow_speed":true,"system_prompt":"a","mine":1}',
+      settings: '{"disable_store":true,"allow_speed":false,"azure_responses_version":"v1"}',
+    });
+    const values = valuesOf(row);
+    expect(values).toMatchObject({
+      allowSpeed: false,
+      disableStore: true,
+      systemPrompt: "a",
+      passThrough: false,
+    });
+    const body = bodyOf({ ...values, passThrough: true, claudeBetaQuery: true });
+    expect(JSON.parse(body.settings)).toEqual({
+      azure_responses_version: "v1",
+      disable_store: true,
+      claude_beta_query: true,
+    });
+    expect(JSON.parse(body.setting)).toMatchObject({
+      mine: 1,
+      system_prompt: "a",
+      pass_through_body_enabled: true,
+    });
+  });
+});

@@ -13,6 +13,7 @@ const ORDER = {
   username: "bob",
   amount: 10,
   unit: "dollars",
+  plan: "",
   quota: 5_000_000,
   money: "73.00",
   currency: "CNY",

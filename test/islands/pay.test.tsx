@@ -26,6 +26,7 @@ const ORDER = {
   user_id: 7,
   amount: 10,
   unit: "dollars",
+  plan: "",
   quota: 5_000_000,
   money: "73.00",
   currency: "CNY",
@@ -92,6 +93,7 @@ function open({ offers = OFFERS, order = null, orders = [], ...rest }: Opened = 
       offers,
       orders: { rows: orders, total: orders.length },
       order,
+      plans: { items: [], on_sale: [], left: 0, balance: 0 },
     },
     ...rest,
   });

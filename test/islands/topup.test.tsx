@@ -54,6 +54,7 @@ function open(options: IslandOptions & { reward?: number } = {}): Island {
       offers: CLOSED,
       orders: { rows: [], total: 0 },
       order: null,
+      plans: { items: [], on_sale: [], left: 0, balance: 0 },
     },
     ...rest,
   });

@@ -195,6 +195,7 @@ describe("the list", () => {
     expect(await menuOf(island, "bob")).toEqual([
       "Edit",
       "Change balance",
+      "Plans",
       "Usage log",
       "Copy user ID",
       "Disable",

@@ -33,7 +33,13 @@ import {
 const RoutingPart = lazyPart(() => import("./routing-part.tsx"));
 const RewritePart = lazyPart(() => import("./rewrite-part.tsx"));
 
-const JSON_FIELDS = ["modelMapping", "statusCodeMapping", "paramOverride", "otherSettings"] as const;
+const JSON_FIELDS = [
+  "modelMapping",
+  "statusCodeMapping",
+  "paramOverride",
+  "headerOverride",
+  "otherSettings",
+] as const;
 /** Related models where a type has none of its own. */
 const RELATED = /^(gpt-|text-)/;
 
@@ -177,7 +183,12 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
         isFolded={!wasRewritten && !isRewriteWrong}
         count={rewritten}
       >
-        <RewritePart form={form} models={namesOf(values.models)} upstreamModels={related} />
+        <RewritePart
+          form={form}
+          channelId={row?.id}
+          models={namesOf(values.models)}
+          upstreamModels={related}
+        />
       </Section>
     </DrawerForm>
   );

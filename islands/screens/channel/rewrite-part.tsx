@@ -1,17 +1,65 @@
 // How a channel rewrites calls: model names, parameters, statuses, and its own settings; fields in place of JSON.
+import { FlaskConical } from "lucide-react";
+import { useState } from "react";
 import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
 import { SelectField, SwitchField, TextAreaField, TextField } from "../../ui/form.tsx";
 import { MapField } from "../../ui/map-editor.tsx";
+import { RulesField } from "./rules/rules-field.tsx";
+import { TryPart } from "./rules/try-part.tsx";
+import type { TryPartProps } from "./rules/try-part.tsx";
 import type { ChannelValues } from "./values.ts";
+
+/** Fields of requests that only leave where they are switched on. */
+const GATES = [
+  "allowInferenceGeo",
+  "allowSpeed",
+  "allowSafetyIdentifier",
+  "allowIncludeObfuscation",
+  "disableStore",
+  "claudeBetaQuery",
+] as const;
 
 export interface RewritePartProps {
   form: Form<ChannelValues>;
+  /** undefined: it is not saved yet. */
+  channelId: number | undefined;
   models: readonly string[];
   upstreamModels: readonly string[];
 }
 
-export default function RewritePart({ form, models, upstreamModels }: RewritePartProps) {
+/** Rules of body and headers, and what they make of a request. */
+function RulesPart({ form, channelId, model }: TryPartProps) {
+  const t = useT();
+  const [isTrying, setTrying] = useState(false);
+  return (
+    <>
+      <RulesField form={form} />
+      <MapField
+        form={form}
+        name="headerOverride"
+        label={t("channel.headerOverride")}
+        hint={t("channel.headerOverrideHint")}
+        kind="text"
+        keyLabel={t("channel.headerName")}
+        valueLabel={t("channel.headerValue")}
+        keySuggestions={["anthropic-beta", "user-agent", "x-request-id", "*", "re:^x-trace-"]}
+        keyPlaceholder="anthropic-beta"
+        valuePlaceholder="{client_header:x-team}"
+      />
+      {isTrying ? (
+        <TryPart form={form} channelId={channelId} model={model} />
+      ) : (
+        <button type="button" className="btn btn-sm btn-default mb-6" onClick={() => setTrying(true)}>
+          <FlaskConical aria-hidden size={14} />
+          {t("channel.try.open")}
+        </button>
+      )}
+    </>
+  );
+}
+
+export default function RewritePart({ form, channelId, models, upstreamModels }: RewritePartProps) {
   const t = useT();
   return (
     <>
@@ -28,17 +76,25 @@ export default function RewritePart({ form, models, upstreamModels }: RewritePar
         keyPlaceholder="gpt-4o"
         valuePlaceholder="gpt-4o-2024-11-20"
       />
-      <MapField
+      <RulesPart form={form} channelId={channelId} model={models[0] ?? ""} />
+      <TextAreaField
         form={form}
-        name="paramOverride"
-        label={t("channel.paramOverride")}
-        hint={t("channel.paramOverrideHint")}
-        kind="json"
-        keyLabel={t("channel.paramName")}
-        valueLabel={t("channel.paramValue")}
-        keySuggestions={["temperature", "top_p", "max_tokens", "stream_options", "reasoning_effort", "stop"]}
-        keyPlaceholder="temperature"
-        valuePlaceholder="0"
+        name="systemPrompt"
+        label={t("channel.systemPrompt")}
+        hint={t("channel.systemPromptHint")}
+        rows={3}
+      />
+      <SwitchField
+        form={form}
+        name="systemPromptFirst"
+        label={t("channel.systemPromptFirst")}
+        hint={t("channel.systemPromptFirstHint")}
+      />
+      <SwitchField
+        form={form}
+        name="passThrough"
+        label={t("channel.passThrough")}
+        hint={t("channel.passThroughHint")}
       />
       <MapField
         form={form}
@@ -71,6 +127,15 @@ export default function RewritePart({ form, models, upstreamModels }: RewritePar
         label={t("channel.allowServiceTier")}
         hint={t("channel.allowServiceTierHint")}
       />
+      {GATES.map((name) => (
+        <SwitchField
+          key={name}
+          form={form}
+          name={name}
+          label={t(`channel.${name}`)}
+          hint={t(`channel.${name}Hint`)}
+        />
+      ))}
       <SelectField
         form={form}
         name="responses"

@@ -15,6 +15,7 @@ const FIELDS: Record<string, keyof ChannelValues & string> = {
   model_mapping: "modelMapping",
   status_code_mapping: "statusCodeMapping",
   param_override: "paramOverride",
+  header_override: "headerOverride",
   setting: "otherSettings",
 };
 

@@ -1,5 +1,6 @@
 // What the channel editor holds, made from a row and back into the body of a call.
 // Refuses to send what was not changed, and to lose settings that it has no field for.
+import type { ChannelGate } from "../../../src/shared/channel-gates.ts";
 import { jsonObject } from "../../../src/shared/json-object.ts";
 import { namesOf } from "./row.ts";
 import type { ChannelRow } from "../../lib/wire.ts";
@@ -25,6 +26,18 @@ export interface ChannelValues extends Record<string, unknown> {
   modelMapping: string;
   statusCodeMapping: string;
   paramOverride: string;
+  headerOverride: string;
+  passThrough: boolean;
+  systemPrompt: string;
+  systemPromptFirst: boolean;
+  allowInferenceGeo: boolean;
+  allowSpeed: boolean;
+  allowSafetyIdentifier: boolean;
+  allowIncludeObfuscation: boolean;
+  disableStore: boolean;
+  claudeBetaQuery: boolean;
+  /** Gates that this editor does not know, as a JSON object. */
+  otherGates: string;
   forceFormat: boolean;
   thinkingToContent: boolean;
   /** What the upstream has for Responses clients; "" finds it out. */
@@ -56,6 +69,17 @@ export const NEW_CHANNEL: ChannelValues = {
   modelMapping: "",
   statusCodeMapping: "",
   paramOverride: "",
+  headerOverride: "",
+  passThrough: false,
+  systemPrompt: "",
+  systemPromptFirst: false,
+  allowInferenceGeo: false,
+  allowSpeed: false,
+  allowSafetyIdentifier: false,
+  allowIncludeObfuscation: false,
+  disableStore: false,
+  claudeBetaQuery: false,
+  otherGates: "",
   forceFormat: false,
   thinkingToContent: false,
   responses: "",
@@ -69,6 +93,16 @@ export const NEW_CHANNEL: ChannelValues = {
 export const REWRITE_FIELDS = [
   "modelMapping",
   "paramOverride",
+  "headerOverride",
+  "passThrough",
+  "systemPrompt",
+  "systemPromptFirst",
+  "allowInferenceGeo",
+  "allowSpeed",
+  "allowSafetyIdentifier",
+  "allowIncludeObfuscation",
+  "disableStore",
+  "claudeBetaQuery",
   "statusCodeMapping",
   "forceFormat",
   "thinkingToContent",
@@ -85,6 +119,9 @@ function pretty(value: Record<string, unknown>): string {
 
 type SettingValues = Pick<
   ChannelValues,
+  | "passThrough"
+  | "systemPrompt"
+  | "systemPromptFirst"
   | "forceFormat"
   | "thinkingToContent"
   | "responses"
@@ -98,6 +135,9 @@ function settingValues(text: string): SettingValues {
   const setting = jsonObject(text);
   if (!setting)
     return {
+      passThrough: false,
+      systemPrompt: "",
+      systemPromptFirst: false,
       forceFormat: false,
       thinkingToContent: false,
       responses: "",
@@ -113,9 +153,15 @@ function settingValues(text: string): SettingValues {
     proxy,
     allow_networks: networks,
     allow_service_tier: tiers,
+    pass_through_body_enabled: raw,
+    system_prompt: prompt,
+    system_prompt_override: first,
     ...rest
   } = setting;
   return {
+    passThrough: raw === true,
+    systemPrompt: typeof prompt === "string" ? prompt : "",
+    systemPromptFirst: first === true,
     forceFormat: force === true,
     thinkingToContent: thinking === true,
     responses: responses === "native" || responses === "convert" ? responses : "",
@@ -136,8 +182,40 @@ function settingText(values: SettingValues): string {
     ...(values.proxy.trim() === "" ? {} : { proxy: values.proxy.trim() }),
     ...(networks.length === 0 ? {} : { allow_networks: networks }),
     ...(values.allowServiceTier ? { allow_service_tier: true } : {}),
+    ...(values.passThrough ? { pass_through_body_enabled: true } : {}),
+    ...(values.systemPrompt.trim() === "" ? {} : { system_prompt: values.systemPrompt.trim() }),
+    ...(values.systemPromptFirst ? { system_prompt_override: true } : {}),
   };
   return Object.keys(setting).length === 0 ? "" : JSON.stringify(setting);
+}
+
+/** The editor's names of the gates of `settings`. */
+const GATES = {
+  allow_inference_geo: "allowInferenceGeo",
+  allow_speed: "allowSpeed",
+  allow_safety_identifier: "allowSafetyIdentifier",
+  allow_include_obfuscation: "allowIncludeObfuscation",
+  disable_store: "disableStore",
+  claude_beta_query: "claudeBetaQuery",
+} as const satisfies Partial<Record<ChannelGate, keyof ChannelValues>>;
+type GateName = keyof typeof GATES;
+type GateValues = Record<(typeof GATES)[GateName], boolean> & Pick<ChannelValues, "otherGates">;
+
+const GATE_NAMES = Object.keys(GATES) as GateName[];
+
+/** Gates may also stand in `setting`, as imports of older databases have them. */
+function gateValues(row: Pick<ChannelRow, "setting" | "settings">): GateValues {
+  const gates = jsonObject(row.settings) ?? {};
+  const setting = jsonObject(row.setting) ?? {};
+  const known = GATE_NAMES.map((name) => [GATES[name], (gates[name] ?? setting[name]) === true]);
+  const rest = Object.entries(gates).filter(([name]) => !Object.hasOwn(GATES, name));
+  return { ...Object.fromEntries(known), otherGates: pretty(Object.fromEntries(rest)) } as GateValues;
+}
+
+function gatesText(values: GateValues): string {
+  const open = GATE_NAMES.filter((name) => values[GATES[name]]).map((name) => [name, true]);
+  const gates = { ...jsonObject(values.otherGates), ...Object.fromEntries(open) };
+  return Object.keys(gates).length === 0 ? "" : JSON.stringify(gates);
 }
 
 /** Statuses may be stored as numbers; the editor's cells are texts, and the server takes both. */
@@ -167,6 +245,8 @@ export function valuesOf(row: ChannelRow): ChannelValues {
     modelMapping: row.model_mapping,
     statusCodeMapping: statusText(row.status_code_mapping),
     paramOverride: row.param_override,
+    headerOverride: row.header_override,
+    ...gateValues(row),
     ...settingValues(row.setting),
   };
 }
@@ -190,7 +270,9 @@ export function bodyOf(values: ChannelValues) {
     model_mapping: values.modelMapping.trim(),
     status_code_mapping: values.statusCodeMapping.trim(),
     param_override: values.paramOverride.trim(),
+    header_override: values.headerOverride.trim(),
     setting: settingText(values),
+    settings: gatesText(values),
   };
 }
 

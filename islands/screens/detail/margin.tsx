@@ -159,7 +159,7 @@ function MarginChart({ margins, onRange }: { margins: Margins } & Pick<MarginPan
     {
       id: "margin",
       label: t("detail.margin.margin"),
-      slot: 2,
+      slot: 3,
       values: each((revenue, cost) => revenue - cost),
     },
     {

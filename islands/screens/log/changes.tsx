@@ -69,6 +69,25 @@ export function Changes({ row, other }: { row: LogRow; other: LogOther }) {
       </Line>,
     );
   }
+  const headerRules = other.admin_info?.header_rules ?? [];
+  for (const [key, list] of [
+    ["requestRules", other.request_rules ?? []],
+    ["headerRules", headerRules],
+  ] as const) {
+    if (list.length > 0)
+      lines.push(
+        <Line key={key} label={t(key === "requestRules" ? "log.requestRules" : "log.headerRules")}>
+          <span className="mono">{list.join(", ")}</span>
+        </Line>,
+      );
+  }
+  if (other.system_prompt_tokens) {
+    lines.push(
+      <Line key="prompt" label={t("log.systemPromptTokens")}>
+        {t("log.systemPromptAbout", { count: other.system_prompt_tokens })}
+      </Line>,
+    );
+  }
   if (other.limited) {
     lines.push(
       <Line key="limited" label={t("log.limited")}>

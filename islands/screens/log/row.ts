@@ -18,7 +18,12 @@ export interface LogOther extends Record<string, unknown> {
   cache_tokens?: number;
   cache_creation_tokens?: number;
   reasoning_effort?: string;
-  admin_info?: { use_channel?: (string | number)[]; internal?: string; admin_username?: string };
+  admin_info?: {
+    use_channel?: (string | number)[];
+    internal?: string;
+    admin_username?: string;
+    header_rules?: string[];
+  };
   attempts?: Attempt[];
   client_dialect?: string;
   upstream_dialect?: string;
@@ -27,6 +32,10 @@ export interface LogOther extends Record<string, unknown> {
   estimated?: boolean;
   sensitive_output?: boolean;
   dropped?: string[];
+  /** What the channel's rules did to the request, by mode and field. */
+  request_rules?: string[];
+  /** Of the channel's own system prompt, estimated. */
+  system_prompt_tokens?: number;
   /** The group's ratio is one that only users of the caller's group pay. */
   user_group_ratio?: number;
   /** The key was an automatic one: the row's group is the one that answered. */

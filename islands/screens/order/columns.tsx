@@ -58,7 +58,7 @@ export function orderColumns(t: Translate): Column<AnyOrderRow>[] {
       title: t("topup.credit"),
       align: "end",
       card: "fact",
-      cell: (row) => <Money quota={row.quota} />,
+      cell: (row) => (row.plan === "" ? <Money quota={row.quota} /> : row.plan),
     },
     {
       id: "note",

@@ -159,7 +159,7 @@ function OrderFacts({ t, order }: { t: Translate; order: AnyOrderRow }) {
     ],
     [t("order.railMethod"), `${order.rail} · ${order.method_name}`],
     [t("topup.paid"), moneyText(order.money, order.currency)],
-    [t("topup.credit"), <Money quota={order.quota} />],
+    [t("topup.credit"), order.plan === "" ? <Money quota={order.quota} /> : order.plan],
   ];
   if (order.paid !== "" && order.paid !== order.money)
     facts.push([t("order.reported"), moneyText(order.paid, order.currency)]);

@@ -20,7 +20,7 @@ function useChannels() {
   const [failure, setFailure] = useState<string>();
   const load = async () => {
     try {
-      const query = { p: "1", page_size: String(MOST_CHANNELS) };
+      const query = { page_size: String(MOST_CHANNELS) };
       const found = await call(api.channel.get({ query }));
       setChannels(found.map(({ id, name }) => ({ id, name })));
       setFailure(undefined);

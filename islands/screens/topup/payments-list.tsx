@@ -59,7 +59,8 @@ export function paymentColumns(t: Translate): Column<OrderRow>[] {
       title: t("topup.credit"),
       align: "end",
       card: "fact",
-      cell: (row) => <Money quota={row.quota} />,
+      cell: (row) =>
+        row.plan === "" ? <Money quota={row.quota} /> : <span className="wrap-anywhere">{row.plan}</span>,
     },
     {
       id: "order",

@@ -70,10 +70,11 @@ const TONES = {
 
 function sentenceOf(
   t: Translate,
-  { status, quota, refunded, currency }: OrderDetail,
+  { status, quota, refunded, currency, plan }: OrderDetail,
   isLate: boolean,
 ): string {
   if (isWaiting(status)) return t(isLate ? "topup.return.late" : "topup.return.waiting");
+  if (status === "success" && plan !== "") return t("topup.return.plan", { plan });
   if (status === "success") return t("topup.return.credited", { amount: formatQuota(quota) });
   if (status === "refunded") return t("topup.return.refunded", { money: moneyText(refunded, currency) });
   if (status === "review") return t("topup.return.review");

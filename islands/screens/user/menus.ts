@@ -1,6 +1,17 @@
 // The menu of an account's row.
 // Refuses to offer what the viewer's rank forbids; deleted accounts have no actions.
-import { ArrowDown, ArrowUp, Ban, CircleCheck, Coins, Copy, Pencil, ScrollText, Trash2 } from "lucide-react";
+import {
+  ArrowDown,
+  ArrowUp,
+  Ban,
+  CalendarClock,
+  CircleCheck,
+  Coins,
+  Copy,
+  Pencil,
+  ScrollText,
+  Trash2,
+} from "lucide-react";
 import type { Translate } from "../../lib/i18n.ts";
 import { patchUrl, setQuery } from "../../lib/url-state.ts";
 import type { UserRow } from "../../lib/wire.ts";
@@ -43,6 +54,12 @@ export function rowMenu({ t, viewer, onManage }: RowMenuContext, row: UserRow): 
               label: t("user.changeQuota"),
               icon: Coins,
               onSelect: () => setQuery({ quota: row.id }),
+            },
+            {
+              id: "plans",
+              label: t("user.plans"),
+              icon: CalendarClock,
+              onSelect: () => setQuery({ plans: row.id }),
             },
           ]
         : []),

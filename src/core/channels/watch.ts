@@ -3,7 +3,7 @@
 import { asc, desc } from "drizzle-orm";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
-import type { Clock } from "../deps.ts";
+import type { Clock, UserAccount } from "../deps.ts";
 import { probeOffKeys } from "./key-probes.ts";
 import type { Channel } from "./rows.ts";
 import { disableChannel, disableKey, recordBalance, recordTest, reviveChannel, reviveKey } from "./state.ts";
@@ -23,6 +23,34 @@ export interface ProbeResult {
   badKeys?: readonly number[];
 }
 
+/** A request that is tried on a channel's rules. */
+export interface DryRunRequest {
+  path: string;
+  headers: Record<string, string>;
+  /** JSON text. */
+  body: string;
+  /** Status of an attempt before; undefined: it is the first. */
+  lastStatus: number | undefined;
+}
+
+/** What would be sent, and what made it so; the channel's key is not among it. */
+export interface DryRun {
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+  /** The model's name at the upstream. */
+  model: string;
+  dialect: string;
+  is_converted: boolean;
+  /** Rules that acted, by mode and path. */
+  rules: string[];
+  dropped: string[];
+  /** Of the channel's own system prompt, estimated. */
+  system_prompt_tokens: number;
+  /** What is sent decides what is held and charged. */
+  is_repriced: boolean;
+}
+
 /** What the relay can ask of one channel; implemented by relay/probe.ts. */
 export interface ChannelProbe {
   /** Calls the model (the channel's test model, else its first) once; charges nobody, never throws. */
@@ -34,6 +62,8 @@ export interface ChannelProbe {
   /** Throws a Failure where the type has no balance or the provider does not answer. */
   balance(channel: Channel): Promise<number>;
   models(channel: Channel): Promise<string[]>;
+  /** What would leave if this request came; nobody is asked. Throws what the call would be refused with. */
+  dryRun(user: UserAccount, channel: Channel, request: DryRunRequest): Promise<DryRun>;
   /** The models behind typed credentials; `isTrusted` opens private networks. */
   typedModels(typed: { baseUrl: string; type: number; key: string }, isTrusted: boolean): Promise<string[]>;
 }

@@ -32,6 +32,15 @@ export const channels: Readonly<Record<string, ConsoleOperation>> = {
     description: "Fields that are absent stay as they are.",
     body: { id: 1, name: "OpenAI", priority: 10 },
   }),
+  "POST /api/channel/try_rules": channel("Try a channel's rules on a request", {
+    description:
+      "Shows what would be sent and which rules acted; nothing is saved, sent or charged. `id`: the channel whose other fields count; `refused`: what the client would read.",
+    body: {
+      id: 1,
+      param_override: '{"operations":[{"mode":"set","path":"temperature","value":0}]}',
+      request: { path: "/v1/chat/completions", body: '{"model":"gpt-4o","messages":[]}' },
+    },
+  }),
   "DELETE /api/channel/{id}": channel("Delete a channel"),
   "POST /api/channel/batch": channel("Delete channels", { body: { ids: [1, 2] } }),
   "POST /api/channel/batch/tag": channel("Tag channels", { body: { ids: [1, 2], tag: "europe" } }),

@@ -58,22 +58,41 @@ export async function testChannel(
 
 function testCall(
   { deps }: CallServices,
-  root: UserAccount,
+  user: UserAccount,
   channel: Channel,
   { operation, body: json }: TestCall,
 ): Call {
-  const body = bodyOf(json);
-  const model = String(json["model"]);
-  return {
+  return freeCall(deps, {
+    user,
+    channel,
+    endpoint: TEST_ENDPOINTS[operation],
+    model: String(json["model"]),
+    body: bodyOf(json),
     request: new Request("http://localhost/", { headers: { "content-type": "application/json" } }),
     requestId: newRequestId(deps.clock.nowMs()),
+  });
+}
+
+type FreeCall = Pick<Call, "endpoint" | "model" | "body" | "request" | "requestId"> & {
+  user: UserAccount;
+  channel: Channel;
+};
+
+/** A call of the operator's own to one channel: nothing is held for it. */
+export function freeCall(
+  deps: CallServices["deps"],
+  { user, channel, endpoint, model, body, request, requestId }: FreeCall,
+): Call {
+  return {
+    request,
+    requestId,
     options: deps.options,
-    endpoint: TEST_ENDPOINTS[operation],
+    endpoint,
     caller: {
-      user: root,
+      user,
       token: undefined,
       tokenName: CHANNEL_TEST,
-      group: root.group,
+      group: user.group,
       auto: undefined,
       pinned: String(channel.id),
     },
@@ -81,9 +100,9 @@ function testCall(
     sent: body,
     model,
     prompt: { tokens: 0, mostTokens: 0, fixedTokens: 0, mediaTokens: 0, cacheWrite: "none" },
-    group: root.group,
+    group: user.group,
     groups: undefined,
-    price: deps.prices.missingCallPrice(model, root.group, root.group),
+    price: deps.prices.missingCallPrice(model, user.group, user.group),
     asked: undefined,
     unruled: undefined,
     billed: undefined,

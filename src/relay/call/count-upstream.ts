@@ -22,6 +22,7 @@ import { askUpstream } from "./attempt.ts";
 import { groupsOf } from "./auto-group.ts";
 import { keysInOrder } from "./channel-keys.ts";
 import { mappedModel } from "./plan.ts";
+import { applyHeaderRules } from "./rules.ts";
 import { anthropicHeaders, queryOf } from "./upstream-request.ts";
 import type { CallServices } from "./services.ts";
 
@@ -202,6 +203,7 @@ function countRequest(
   if (endpoint.name === "messages" && !isConverted) Object.assign(call, anthropicHeaders(request));
   const built = buildUpstreamRequest(row, channel, call);
   if (dialect === "anthropic") Object.assign(built.headers, claudeHeaders(deps.options, model));
+  applyHeaderRules({ channel, headers: built.headers, client: request.headers, key });
   const sent = built.body ?? body;
   if (isConverted)
     return { url: built.url, headers: built.headers, body: JSON.stringify(wrapped(sent, dialect, model)) };

@@ -2,7 +2,8 @@
 // the file that it is imported from. Refuses side doors: nothing else reaches an upstream for a client.
 import { createPicker } from "../../core/channels/picker.ts";
 import type { Channel } from "../../core/channels/rows.ts";
-import type { Deps } from "../../core/deps.ts";
+import type { DryRun, DryRunRequest } from "../../core/channels/watch.ts";
+import type { Deps, UserAccount } from "../../core/deps.ts";
 import { createRateLimiter } from "../../core/kit/rate-limit.ts";
 import type { Visitors } from "../../http/visitors.ts";
 import type { TestCall } from "../endpoints/test-endpoints.ts";
@@ -19,6 +20,7 @@ import { testChannel } from "./channel-test.ts";
 import type { ChannelTestResult } from "./channel-test.ts";
 import { countForClient } from "./count.ts";
 import type { CountingBodies } from "./count.ts";
+import { dryRun } from "./dry-run.ts";
 import { createErrorRows } from "./error-rows.ts";
 import { explain, runExchange, viewOf } from "./exchange.ts";
 import type { RelayRequest } from "./exchange.ts";
@@ -99,6 +101,8 @@ export interface Relay {
   quoteSession(call: RelayRequest, session: SessionCaller): Promise<Response>;
   /** One call to one channel, whatever its status; nobody is charged. Never throws. */
   probe(channel: Channel, test: TestCall): Promise<ChannelTestResult>;
+  /** What would leave for a channel if this request came now; nobody is asked. Throws what the call would be refused with. */
+  dryRun(user: UserAccount, channel: Channel, request: DryRunRequest): Promise<DryRun>;
   /** Resolves when no call is in flight, also none that is read on without its client. */
   idle(): Promise<void>;
   /** The process has to stop: ends what is in flight, settled and with its failure. Resolves when all of it is. */
@@ -138,6 +142,7 @@ export function createRelay(
     quoteSession: (call, session) =>
       runExchange(services, call, (_, exchange) => quoteInSession(services, exchange, session)),
     probe: (channel, test) => testChannel(services, channel, test),
+    dryRun: (user, channel, request) => dryRun(services, user, channel, request),
     idle: () => inFlight.idle(),
     endAll: () => inFlight.endAll(),
     close() {

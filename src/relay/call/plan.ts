@@ -65,6 +65,8 @@ export interface Plan {
   rules: RulesDone | undefined;
   /** Writes the body anew with this limit on its answer: what was sent in the request's place had to be held for first. */
   writeLimit: (limit: number | undefined) => void;
+  /** The body as it is sent, in the upstream's dialect. */
+  sentJson: () => Readonly<Record<string, unknown>>;
 }
 
 /** The route for an endpoint: only conversations are converted, and a part of an operation needs its own address. */
@@ -325,6 +327,7 @@ function passPlan(target: Target): Plan {
     upstream,
     rules: withHeaderRules(target, built.headers, ruled),
     writeLimit: write,
+    sentJson: named,
   };
 }
 
@@ -340,7 +343,8 @@ function withHeaderRules(
   headers: Record<string, string>,
   ruled: Ruled | undefined,
 ): RulesDone | undefined {
-  const headerActs = applyHeaderRules(target, headers);
+  const { channel, call, key } = target;
+  const headerActs = applyHeaderRules({ channel, headers, client: call.request.headers, key });
   if (!headerActs) return ruled?.done;
   return { acts: [], promptTokens: 0, repriced: undefined, ...ruled?.done, headerActs };
 }
@@ -399,6 +403,7 @@ function convertedPlan(target: Target, request: CanonicalRequest): Plan {
     upstream,
     rules: withHeaderRules(target, built.headers, ruled),
     writeLimit: write,
+    sentJson: () => upstreamBody,
   };
 }
 

@@ -222,11 +222,10 @@ export function applyRules(
   return { changes, dropped, done };
 }
 
-/** Headers as the channel's `header_override` has them; what it did, or undefined where it has none. */
-export function applyHeaderRules(
-  target: Target,
-  headers: Record<string, string>,
-): readonly RuleAct[] | undefined {
-  const { headerRules } = target.channel;
-  return headerRules && overrideHeaders(headerPath(target, headers), headerRules);
+/** Headers on their way to a channel: changed in place. What its `header_override` did, or undefined where it has none. */
+export function applyHeaderRules({
+  channel: { headerRules },
+  ...path
+}: HeaderPath & { channel: Pick<Channel, "headerRules"> }): readonly RuleAct[] | undefined {
+  return headerRules && overrideHeaders(path, headerRules);
 }

@@ -13,6 +13,7 @@ import { callerIn } from "../call/auto-group.ts";
 import { attemptChannels } from "../call/channel-attempts.ts";
 import type { AttemptServices, ChannelAttempt } from "../call/channel-attempts.ts";
 import { mappedModel } from "../call/plan.ts";
+import { applyHeaderRules } from "../call/rules.ts";
 import { connectUpstream } from "./connect.ts";
 import type { SocketTarget, UpstreamSocket } from "./connect.ts";
 import { upstreamProtocols, upstreamQuery } from "./handshake.ts";
@@ -118,6 +119,8 @@ function socketTarget(
   delete headers["openai-beta"];
   const beta = request.headers.get("openai-beta");
   if (beta !== null) headers["openai-beta"] = beta;
+  // Frames are the client's own; of a channel's rules those about headers concern its handshake.
+  applyHeaderRules({ channel, headers, client: request.headers, key });
   const url = upstreamUrl(row, channel, {
     operation: "realtime",
     model: upstreamModel,

@@ -234,12 +234,17 @@ function policyOf<Row extends TaskRow>(wire: TaskWire<Row>): AttemptPolicy {
 }
 
 async function askOnce<Row extends TaskRow>(
-  { deps, wire, submission: { path, body } }: Submitting<Row>,
+  { deps, wire, call, submission: { path, body } }: Submitting<Row>,
   { channel, key, limits }: ChannelAttempt,
 ): Promise<UpstreamAnswer> {
   const timeoutMs = Math.min(SUBMIT_TIMEOUT_MS, Math.max(1, limits.deadlineMs));
   try {
-    return await askTaskUpstream(deps, wire, { channel, key }, { path, body, timeoutMs });
+    return await askTaskUpstream(
+      deps,
+      wire,
+      { channel, key },
+      { path, body, timeoutMs, client: call.request.headers },
+    );
   } catch (error) {
     const failure =
       error instanceof Failure

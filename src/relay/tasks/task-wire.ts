@@ -5,6 +5,7 @@ import type { Deps } from "../../core/deps.ts";
 import type { TaskFamily, TaskRow } from "../../core/tasks/families.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
 import { asList, asObject, asString } from "../../protocol/json.ts";
+import { applyHeaderRules } from "../call/rules.ts";
 import { providerOf } from "../../providers/catalog.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import type { ProviderRow } from "../../providers/define.ts";
@@ -158,22 +159,33 @@ export function proxyOf({ setting }: Channel): string {
   return typeof setting["proxy"] === "string" ? setting["proxy"] : "";
 }
 
+/** Of what the gateway asks on its own account. */
+const NO_HEADERS = new Headers();
+
 /** A call at the upstream of a task's channel: at its own address, else at its type's. */
 export function askTaskUpstream(
   deps: Pick<Deps, "reach">,
   wire: Pick<TaskWire<never>, "auth">,
   { channel, key }: { channel: Channel; key: string },
-  { path, body, timeoutMs }: { path: string; body?: Json; timeoutMs: number },
+  {
+    path,
+    body,
+    timeoutMs,
+    client = NO_HEADERS,
+  }: { path: string; body?: Json; timeoutMs: number; client?: Headers },
 ): Promise<UpstreamAnswer> {
   const base = channel.baseUrl || providerOf(channel.type)?.baseUrl || "";
+  const headers: Record<string, string> = {
+    ...wire.auth(key),
+    ...(body ? { "content-type": "application/json" } : {}),
+    accept: "application/json",
+  };
+  // What a task is made of decides its price: of a channel's rules only those about headers concern it.
+  applyHeaderRules({ channel, headers, client, key });
   return askUpstream({
     url: base + path,
     method: body ? "POST" : "GET",
-    headers: {
-      ...wire.auth(key),
-      ...(body ? { "content-type": "application/json" } : {}),
-      accept: "application/json",
-    },
+    headers,
     ...(body ? { body: JSON.stringify(body) } : {}),
     proxy: proxyOf(channel),
     reach: (address) => deps.reach.target(address, channel),

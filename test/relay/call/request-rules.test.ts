@@ -510,6 +510,27 @@ describe.each(DATABASE_KINDS)("request rules on %s", (database) => {
     ]);
   });
 
+  test("tasks and counts have the channel's headers, too; what a task is made of stays", async () => {
+    const headerOverride = '{"x-own":"{api_key}","x-team":"{client_header:x-team}"}';
+    g.upstream.always(json({ code: "success", message: "", data: "task-1" }));
+    const fields = { type: 36, models: "suno_music", headerOverride, paramOverride: '{"prompt":"other"}' };
+    const song = await channel({ ...fields, key: "sk-song" });
+    const path = "/suno/submit/MUSIC";
+    const submitted = await g.post(path, { prompt: "a song" }, auth(song.key, { "x-team": "red" }));
+    expect([submitted.status, await submitted.text()]).toEqual([200, expect.any(String)]);
+    expect(last().headers).toMatchObject({ "x-own": "sk-song", "x-team": "red" });
+    expect(last().json()["prompt"]).toBe("a song");
+    g.upstream.always(json({ input_tokens: 3 }));
+    const counted = await channel({ type: 14, models: CLAUDE, headerOverride, key: "sk-count" });
+    const count = await g.post(
+      "/v1/messages/count_tokens",
+      { model: CLAUDE, messages: HI },
+      auth(counted.key),
+    );
+    expect(count.status).toBe(200);
+    expect(last().headers["x-own"]).toBe("sk-count");
+  });
+
   test("the books are clean after all of it", async () => {
     await g.app.deps.ledger.flush();
     expect((await audit(g.app.deps.db)).differences).toEqual([]);

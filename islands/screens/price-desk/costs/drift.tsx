@@ -133,7 +133,7 @@ function Report({ report, canWrite, onChanged }: ReportProps) {
           <tbody>
             {rows.map((row) => (
               <tr key={"day" in row ? `${row.day} ${row.model}` : row.model}>
-                <th scope="row" className="font-normal wrap-anywhere">
+                <th scope="row" className="min-w-32 font-normal wrap-anywhere">
                   {"day" in row ? `${formatDate(row.day * 1000, "UTC")} ` : ""}
                   <span className="mono">{row.model === "" ? t("cost.noModel") : row.model}</span>
                 </th>

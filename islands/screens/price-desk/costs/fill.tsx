@@ -63,6 +63,7 @@ export function CostFill({ channelId, onWritten }: { channelId: number; onWritte
               <input
                 type="radio"
                 className="radio"
+                name="cost-fill"
                 checked={source === each}
                 onChange={() => {
                   setSource(each);

@@ -27,7 +27,13 @@ export function TextSource({ given, onGiven, hasKey }: TextSourceProps) {
       <fieldset className="mb-2 flex items-center gap-4" aria-label={t("cost.way")}>
         {(["address", "text"] as const).map((way) => (
           <label key={way} className="flex cursor-pointer items-center gap-2 text-dense">
-            <input type="radio" className="radio" checked={given.way === way} onChange={() => put({ way })} />
+            <input
+              type="radio"
+              className="radio"
+              name={`${id}-way`}
+              checked={given.way === way}
+              onChange={() => put({ way })}
+            />
             {t(`cost.way.${way}`)}
           </label>
         ))}

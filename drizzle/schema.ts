@@ -860,6 +860,9 @@ export function buildSchema(d: Dialect) {
       disputedMinor: d.big().notNull().default(0),
       /** Units that were taken back. */
       debitedQuota: d.big().notNull().default(0),
+      /** What an inviter was given for it, and who; 0 once it was taken back. */
+      rewardQuota: d.big().notNull().default(0),
+      rewardUserId: d.big().notNull().default(0),
       createdAt: d.big().notNull(),
       updatedAt: d.big().notNull(),
       expiresAt: d.big().notNull(),

@@ -56,7 +56,7 @@ export default function OrderScreen() {
           builtIn={[
             { id: "all", label: t("common.all"), query: {} },
             view("review"),
-            view("pending"),
+            { id: "waiting", label: t("topup.status.pending"), query: { status: "waiting" } },
             view("success"),
             view("refunded"),
           ]}

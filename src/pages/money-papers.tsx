@@ -23,13 +23,14 @@ function exactText(quota: number): string {
   return `${sign}${symbol}${exact.format((Math.abs(quota) / quotaPerUnit) * rate)}`;
 }
 
-type Order = Awaited<ReturnType<typeof oneOrder>>;
+type Order = Awaited<ReturnType<typeof loadReceipt>>;
 
-async function loadReceipt({ deps, user, params }: LoaderContext): Promise<Order> {
+async function loadReceipt({ deps, user, params }: LoaderContext) {
   if (!user) throw refuse("order_missing");
   const order = await oneOrder(deps, user, params["no"] ?? "");
   if (!hasReceipt(order.status)) throw refuse("order_missing");
-  return order;
+  // As statements have it: whoever compares the papers finds one time on both, wherever they are read.
+  return { ...order, zone: deps.options.get("site.time_zone") };
 }
 
 export const receiptPage: Page = {
@@ -39,7 +40,7 @@ export const receiptPage: Page = {
   title: "topup.receiptTitle",
   current: "wallet",
   loader: loadReceipt,
-  view({ t, data, title, context }) {
+  view({ t, data, title }) {
     const order = data as Order;
     const money = (text: string) => moneyText(text, order.currency);
     const [, status] = ORDER_STATUS[order.status] ?? ["off", "common.unknown"];
@@ -51,7 +52,7 @@ export const receiptPage: Page = {
       site: order.site_name,
       facts: [
         [t("topup.number"), order.trade_no],
-        [t("topup.paidAt"), formatDateTime(order.complete_time * 1000, context.timeZone)],
+        [t("topup.paidAt"), `${formatDateTime(order.complete_time * 1000, order.zone)} (${order.zone})`],
         [t("topup.buyer"), [order.display_name || order.username, order.email].filter(Boolean).join(" · ")],
         [t("topup.payMethod"), order.method_name],
         [t("topup.statusTitle"), t(status)],

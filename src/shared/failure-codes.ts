@@ -486,6 +486,7 @@ export const CONSOLE_CODES = {
   user_rank_create: ["client"],
   user_rank_delete: ["client"],
   user_rank_read: ["client"],
+  user_flag_root: ["client"],
   user_rank_update: ["client"],
   user_root_self_undeletable: ["client"],
   user_root_undeletable: ["client"],

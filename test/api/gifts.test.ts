@@ -196,6 +196,42 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect((await rowOf(late.id)).inviteReward).toBe(0);
   });
 
+  test("a reward goes back, once, with the whole money of the order that earned it", async () => {
+    await set("QuotaForInviter", "700");
+    await set("InviteRewardAfterFirstOrder", "true");
+    const back = (tradeNo: string, eventId: string, taken: Parameters<typeof takeBack>[2]) =>
+      takeBack(app.deps, { tradeNo, eventId: `${eventId}:${tradeNo}`, reason: eventId }, taken);
+    const refunded = (minor: number) => () => ({ refundedMinor: minor });
+    const [first, second] = [await invite(user), await invite(user)];
+    const [one, other] = [await ordered(first.id), await ordered(second.id)];
+    const later = await ordered(first.id);
+    for (const tradeNo of [one, other, later]) await paid(tradeNo);
+    expect(await rowOf(user.id)).toMatchObject({ affCount: 2, affQuota: 1400, affHistoryQuota: 1400 });
+    // Neither a part, nor an open dispute, nor another order of the same buyer.
+    await back(one, "part", refunded(7299));
+    await back(later, "whole", refunded(7300));
+    await back(other, "dispute", () => ({ disputedMinor: 7300 }));
+    expect(await rowOf(user.id)).toMatchObject({ affCount: 2, affQuota: 1400 });
+    await back(one, "whole", refunded(7300));
+    await back(one, "again", refunded(7300));
+    expect(await rowOf(user.id)).toMatchObject({
+      affCount: 1,
+      affQuota: 700,
+      affHistoryQuota: 700,
+      quota: 0,
+    });
+    // What was transferred and spent meanwhile is owed.
+    const { users, credits } = app.deps.db.t;
+    await app.deps.db.orm.update(users).set({ affQuota: 100 }).where(eq(users.id, user.id));
+    await back(other, "lost", () => ({ disputedMinor: 7300, isFinal: true }));
+    await back(other, "lost twice", () => ({ disputedMinor: 7300, isFinal: true }));
+    expect(await rowOf(user.id)).toMatchObject({ affCount: 0, affQuota: 0, affHistoryQuota: 0, quota: -600 });
+    const taken = await app.deps.db.orm.select().from(credits).where(eq(credits.userId, user.id));
+    expect(taken.map(({ kind, amount, ref }) => [kind, amount, ref])).toEqual([
+      ["invite", -600, `${other}:reward`],
+    ]);
+  });
+
   test("gifts are booked by kind, and a refund of everything that was paid never pays one out", async () => {
     await set("QuotaForNewUser", "1000");
     await set("QuotaForInvitee", "300");

@@ -7,11 +7,14 @@ import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { startFakeEpay } from "../support/fake-epay.ts";
 import type { EpayTrade } from "../support/fake-epay.ts";
+import { signedEvent, startFakeStripe } from "../support/fake-stripe.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import type { TestDatabase } from "../support/postgres.ts";
 
 const UNIT = 500_000;
+const SECRET = "whsec_0123456789abcdefghijkl";
 const epay = startFakeEpay();
+const stripe = startFakeStripe();
 let database: TestDatabase;
 let here: TestApp;
 let there: TestApp;
@@ -30,6 +33,9 @@ beforeAll(async () => {
   await here.deps.options.set("EpayId", epay.pid);
   await here.deps.options.set("EpayKey", epay.key);
   await here.deps.options.set("PayAddress", epay.url);
+  await here.deps.options.set("StripeApiBase", stripe.url);
+  await here.deps.options.set("StripeApiSecret", "sk_test_0123456789");
+  await here.deps.options.set("StripeWebhookSecret", SECRET);
   there = await startTestApp({ env });
   root = await here.createUser({ role: 100 });
   buyer = await here.createUser();
@@ -39,6 +45,7 @@ afterAll(async () => {
   await there.close();
   await database.drop();
   await epay.stop();
+  await stripe.stop();
 });
 afterEach(async () => {
   await Promise.all([here.deps.ledger.flush(), there.deps.ledger.flush()]);
@@ -90,6 +97,41 @@ test("callbacks on one node and a completion by hand on the other credit once", 
     here.call("POST", "/api/user/topup/complete", byHand, root),
   ]);
   expect(await balance()).toBe(before + 10 * UNIT);
+});
+
+test("the events of one Stripe payment, doubled and on both nodes, credit once and take back once", async () => {
+  const before = await balance();
+  await here.call("POST", "/api/user/topup/pay", { rail: "stripe", method: "stripe", amount: 10 }, buyer);
+  const session = stripe.sessions.at(-1);
+  if (!session) throw new Error("no session");
+  const everywhere = async (type: string, object: object) => {
+    const { payload, header } = await signedEvent(type, object, {
+      secret: SECRET,
+      timestamp: Math.floor(Date.now() / 1000),
+    });
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, number) =>
+        fetch(`${(number % 2 ? here : there).url}/api/stripe/webhook`, {
+          method: "POST",
+          headers: { "stripe-signature": header },
+          body: payload,
+        }),
+      ),
+    );
+    await Promise.all(answers.map((answer) => answer.arrayBuffer()));
+    return new Set(answers.map(({ status }) => status));
+  };
+  const paid = { ...session, payment_status: "paid", status: "complete" };
+  expect(await everywhere("checkout.session.completed", paid)).toEqual(new Set([200]));
+  expect(await balance()).toBe(before + 10 * UNIT);
+  const dispute = { id: "dp_1", payment_intent: session.payment_intent, amount: 1000 };
+  await everywhere("charge.dispute.created", { ...dispute, status: "needs_response" });
+  expect(await balance()).toBe(before);
+  await everywhere("charge.dispute.closed", { ...dispute, status: "won" });
+  expect(await balance()).toBe(before + 10 * UNIT);
+  const charge = { metadata: session.metadata, amount_refunded: 300, refunded: false };
+  await everywhere("charge.refunded", charge);
+  expect(await balance()).toBe(before + 7 * UNIT);
 });
 
 test("one code on two nodes at its last moment is worth its value once", async () => {

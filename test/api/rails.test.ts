@@ -327,6 +327,28 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect([await isFlagged(), await balance()]).toEqual([false, 1000 + 20 * UNIT]);
   });
 
+  test("a flag that root lifted stays lifted, whatever is told again of that dispute or of another one", async () => {
+    const [first, second] = [await shortPaid(1000), await shortPaid(1000)];
+    const dispute = (session: FakeSession, status: string) => ({
+      id: `dp_${session.id}`,
+      payment_intent: session.payment_intent,
+      amount: 1000,
+      status,
+    });
+    const isFlagged = async () => (await app.deps.accounts.user(buyer.id))?.flagged;
+    await tell("charge.dispute.created", dispute(first, "needs_response"));
+    await tell("charge.dispute.created", dispute(second, "needs_response"));
+    const lifted = await app.call("PUT", `/api/user/${buyer.id}/notes`, { flagged: false }, root);
+    expect([lifted.status, await isFlagged()]).toEqual([200, false]);
+    await tell("charge.dispute.created", dispute(first, "under_review"));
+    await tell("charge.dispute.closed", dispute(second, "won"));
+    expect(await isFlagged()).toBe(false);
+    await tell("charge.dispute.closed", dispute(first, "lost"));
+    expect(await isFlagged()).toBe(false);
+    await tell("charge.dispute.created", dispute(await shortPaid(1000), "needs_response"));
+    expect(await isFlagged()).toBe(true);
+  });
+
   test("administrators find orders by number, payer, rail, state and time; what the rails said is root's", async () => {
     const [first, second] = [await pay("epay", "alipay"), await pay("pigeon", "white")];
     const found = async (query: string) =>
@@ -340,6 +362,12 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(await found(`keyword=${first.trade_no.slice(0, 20)}`)).toEqual([first.trade_no]);
     expect(await found(`user_id=${buyer.id}&rail=pigeon`)).toEqual([second.trade_no]);
     expect(await found(`user_id=${buyer.id}&status=success`)).toEqual([]);
+    // Waits for its payer whether the provider knows of it already or not.
+    await app.deps.db.orm
+      .update(app.deps.db.t.orders)
+      .set({ status: "created" })
+      .where(eq(app.deps.db.t.orders.tradeNo, first.trade_no));
+    expect(await found(`user_id=${buyer.id}&status=waiting`)).toEqual(both);
     expect(await found(`user_id=${buyer.id}&start_timestamp=${now}&end_timestamp=${now}`)).toEqual(both);
     expect(await found(`user_id=${buyer.id}&end_timestamp=${now - 1}`)).toEqual([]);
     expect((await app.call("GET", `/api/user/topup/${first.trade_no}/events`, undefined, admin)).status).toBe(

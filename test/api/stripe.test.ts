@@ -34,6 +34,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   beforeAll(async () => {
     stripe = startFakeStripe();
     app = await startTestApp({ database, clock });
+    // Pages of a site that nobody has set up lead to the setup.
+    const account = { username: "owner", password: "long enough", confirmPassword: "long enough" };
+    await app.call("POST", "/api/setup", account);
     root = await app.createUser({ role: Role.root });
     await app.createChannel({});
     const { options } = app.deps;
@@ -412,6 +415,17 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     });
   });
 
+  test("a receipt has the site's time and names its zone, whatever the reader's", async () => {
+    await set("site.time_zone", "Asia/Tokyo");
+    const session = await order();
+    await tell(COMPLETED, paid(session));
+    const path = `/topup/receipt/${session.client_reference_id}`;
+    const headers = { ...buyer.headers, cookie: `${buyer.headers["cookie"]}; tz=America%2FLima` };
+    const page = await (await fetch(app.url + path, { headers })).text();
+    const there = new Date(clock.nowMs() + 9 * HOUR_MS).toISOString().slice(0, 19).replace("T", " ");
+    expect(page).toContain(`${there} (Asia/Tokyo)`);
+  });
+
   test("no secret of a rail leaves the house: options, orders, what the rail said, logs, statement, status", async () => {
     const session = await order();
     await tell(COMPLETED, paid(session));
@@ -425,6 +439,13 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       "/api/log/?page_size=100",
       "/api/log/export?type=0",
       `/api/user/statement?month=2026-11&format=csv&user_id=${buyer.id}`,
+      // The pages carry what they show as data.
+      "/setting?tab=payment",
+      "/order",
+      `/order?order=${session.client_reference_id}`,
+      "/topup",
+      `/topup/receipt/${session.client_reference_id}`,
+      "/topup/statement?month=2026-11",
     ];
     for (const path of paths) {
       const { status, text } = await app.call("GET", path, undefined, root);

@@ -24,11 +24,13 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   let clock: TestClock;
   let admin: TestUser;
   let other: TestUser;
+  let root: TestUser;
   beforeAll(async () => {
     clock = testClock();
     app = await startTestApp({ database, clock });
     admin = await app.createUser({ role: 10 });
     other = await app.createUser({ role: 10 });
+    root = await app.createUser({ role: 100 });
   });
   afterAll(() => app.close());
 
@@ -184,7 +186,15 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(await calls()).toBe(false);
     await app.call("PUT", `/api/user/${one.id}/notes`, { flagged: true }, admin);
     expect(await calls()).toBe(true);
-    await app.call("PUT", `/api/user/${one.id}/notes`, { flagged: false }, admin);
+    // A disputed payment may stand behind it: only root lifts it, one by one or many at once. A note is no lifting.
+    const path = `/api/user/${one.id}/notes`;
+    const lift = { flagged: false };
+    expect((await app.call("PUT", path, lift, admin)).body).toMatchObject({ code: "user_flag_root" });
+    const asked = await post({ action: "flag", ids: [one.id], flagged: false });
+    expect((await finished(asked.body.data.id)).failures.map(({ code }) => code)).toEqual(["user_flag_root"]);
+    await app.call("PUT", path, { remark: "asked" }, admin);
+    expect(await calls()).toBe(true);
+    expect((await app.call("PUT", path, lift, root)).body).toMatchObject({ success: true });
     expect(await calls()).toBe(false);
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { transport } from "../../islands/lib/api.ts";
 import { eventBatches } from "../../islands/lib/sse.ts";
+import { keepQuote } from "../../islands/screens/playground/quotes.ts";
 import { defaultSettings } from "../../islands/screens/playground/conversation.ts";
 import ModelNotes from "../../islands/screens/playground/model-notes.tsx";
 import { bodyOf } from "../../islands/screens/playground/request.ts";
@@ -57,6 +58,22 @@ describe("asking", () => {
       stream_options: { include_usage: true },
       temperature: 0,
     });
+  });
+
+  test("the quote that was shown goes along, so that its price is kept; one of another model, or about to end, stays here", async () => {
+    const island = open();
+    island.answer(PATH, () => streamed(chunk("one"), DONE));
+    const now = Math.floor(Date.now() / 1000);
+    keepQuote("other-model", "default", { id: "of another", expiresAt: now + 300 });
+    for (const [id, expiresAt, sent] of [
+      ["q-good", now + 300, "q-good"],
+      ["q-ending", now + 5, undefined],
+    ] as const) {
+      keepQuote("gpt-4o-mini", "default", { id, expiresAt });
+      await island.user.type(composer(), "1{Enter}");
+      await settle();
+      expect(island.requests.at(-1)?.headers["x-quote"]).toBe(sent);
+    }
   });
 
   test("Shift Enter breaks the line, and Enter does not send while an input method composes", async () => {

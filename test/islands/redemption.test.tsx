@@ -1,6 +1,6 @@
 // Redemption codes as administrators meet them: typed in currency, made in batches, taken along, switched, deleted.
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
-import { screen, within } from "@testing-library/react";
+import { fireEvent, screen, within } from "@testing-library/react";
 import RedemptionScreen from "../../islands/screens/redemption.tsx";
 import type { RedemptionPageData } from "../../islands/screens/redemption/row.ts";
 import { renderScreen, settle } from "./render.tsx";
@@ -195,6 +195,32 @@ describe("making codes", () => {
     expect(within(drawer).getByText(problem)).toBeTruthy();
     expect(input.getAttribute("aria-invalid")).toBe("true");
     expect(writes(island)).toEqual([]);
+  });
+
+  test("an end that has passed, or was typed in part, makes no code", async () => {
+    const island = open();
+    await island.user.keyboard("c");
+    const drawer = await screen.findByRole("dialog", { name: "New codes" });
+    const end = within(drawer).getByLabelText(/^Valid until/);
+    const save = () => island.user.keyboard("{Control>}{Enter}{/Control}");
+    fireEvent.change(end, { target: { value: "2020-01-01T00:00" } });
+    await save();
+    await settle();
+    expect([writes(island), end.getAttribute("aria-invalid")]).toEqual([[], "true"]);
+    // What a browser says of a date whose year is missing: no value, and that something is wrong with it.
+    Object.defineProperty(end, "validity", { value: { badInput: true }, configurable: true });
+    fireEvent.change(end, { target: { value: "" } });
+    await save();
+    await settle();
+    expect([writes(island), end.getAttribute("aria-invalid")]).toEqual([[], "true"]);
+    Object.defineProperty(end, "validity", { value: { badInput: false }, configurable: true });
+    fireEvent.change(end, { target: { value: "2099-01-01T00:00" } });
+    island.answer("POST /api/redemption", { success: true, data: ["aaaa"] });
+    await save();
+    await settle();
+    expect(writes(island).map(({ body }) => body)).toMatchObject([
+      { expired_time: Date.parse("2099-01-01T00:00") / 1000 },
+    ]);
   });
 
   test("a site that shows quota has it typed in quota", async () => {

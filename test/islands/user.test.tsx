@@ -494,6 +494,23 @@ describe("many at once", () => {
     expect(writes(island)).toMatchObject([{ path: "/api/user/3/notes", body: { flagged: false } }]);
   });
 
+  test("root alone takes an account off hold: others see it, and set it on others", async () => {
+    const rows = [person(3, { username: "bob", flagged: true }), person(4, { username: "eve" })];
+    const data = { rows, total: 2, pageSize: 10, groups: ["default"], lowQuota: 0 };
+    const island = open({ user: ADMIN, data });
+    for (const [name, isDisabled] of [
+      ["bob", true],
+      ["eve", false],
+    ] as const) {
+      await island.user.click(within(rowOf(name)).getByRole("link", { name: new RegExp(`^${name}`) }));
+      const drawer = await screen.findByRole("dialog", { name: `Edit user: ${name}` });
+      const hold = within(drawer).getByRole<HTMLInputElement>("switch", { name: "On hold" });
+      expect(hold.disabled).toBe(isDisabled);
+      await island.user.click(within(drawer).getByRole("button", { name: "Cancel" }));
+      await settle();
+    }
+  });
+
   test("a file is looked at first; a wrong line is named and nothing begins", async () => {
     const island = open({ url: "/user?import=1" });
     const report = {

@@ -310,6 +310,8 @@ CREATE TABLE "orders" (
 	"refunded_minor" bigint DEFAULT 0 NOT NULL,
 	"disputed_minor" bigint DEFAULT 0 NOT NULL,
 	"debited_quota" bigint DEFAULT 0 NOT NULL,
+	"reward_quota" bigint DEFAULT 0 NOT NULL,
+	"reward_user_id" bigint DEFAULT 0 NOT NULL,
 	"created_at" bigint NOT NULL,
 	"updated_at" bigint NOT NULL,
 	"expires_at" bigint NOT NULL,

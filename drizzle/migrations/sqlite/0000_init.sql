@@ -338,6 +338,8 @@ CREATE TABLE `orders` (
 	`refunded_minor` integer DEFAULT 0 NOT NULL,
 	`disputed_minor` integer DEFAULT 0 NOT NULL,
 	`debited_quota` integer DEFAULT 0 NOT NULL,
+	`reward_quota` integer DEFAULT 0 NOT NULL,
+	`reward_user_id` integer DEFAULT 0 NOT NULL,
 	`created_at` integer NOT NULL,
 	`updated_at` integer NOT NULL,
 	`expires_at` integer NOT NULL,

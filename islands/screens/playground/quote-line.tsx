@@ -6,14 +6,20 @@ import { formatQuota } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import type { Conversation, Settings } from "./conversation.ts";
 import { contextOf } from "./conversation.ts";
+import { keepQuote } from "./quotes.ts";
 import { bodyOf } from "./request.ts";
 import type { Draft } from "./use-playground.ts";
 
 interface Quote {
+  quote_id: string;
+  expires_at: number;
   expected: number;
   worst: number;
   affordable: boolean;
 }
+
+/** Of all models that are asked. */
+type Sum = Pick<Quote, "expected" | "worst" | "affordable">;
 
 /** After the last letter. */
 const PAUSE_MS = 400;
@@ -28,7 +34,7 @@ export default function QuoteLine({
   draft: Draft;
 }) {
   const t = useT();
-  const [quote, setQuote] = useState<Quote>();
+  const [quote, setQuote] = useState<Sum>();
   useEffect(() => {
     const controller = new AbortController();
     const timer = setTimeout(() => {
@@ -57,7 +63,7 @@ export default function QuoteLine({
 async function ask(
   { settings, conversation, draft }: { settings: Settings; conversation: Conversation; draft: Draft },
   signal: AbortSignal,
-): Promise<Quote> {
+): Promise<Sum> {
   const pictures = draft.images.length > 0 ? { images: draft.images } : {};
   const question = { role: "user" as const, content: draft.text.trim(), ...pictures };
   const models = [settings.model, settings.other].filter((model) => model !== "");
@@ -70,7 +76,9 @@ async function ask(
         body: JSON.stringify({ path: "/v1/chat/completions", body: bodyOf({ ...settings, model }, said) }),
         signal,
       });
-      return (await response.json()) as Quote;
+      const quote = (await response.json()) as Quote;
+      keepQuote(model, settings.group, { id: quote.quote_id, expiresAt: quote.expires_at });
+      return quote;
     }),
   );
   const sum = (of: (quote: Quote) => number): number => quotes.reduce((all, quote) => all + of(quote), 0);

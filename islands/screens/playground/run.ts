@@ -7,6 +7,7 @@ import type { Conversation, Message, Settings } from "./conversation.ts";
 import { contextOf } from "./conversation.ts";
 import { keepRawEvent } from "./raw-events.ts";
 import type { ChatBody } from "./request.ts";
+import { quoteHeader } from "./quotes.ts";
 import { bodyOf } from "./request.ts";
 
 export { findLogged } from "./log-row.ts";
@@ -135,7 +136,10 @@ async function requestAnswer(
   try {
     const response = await fetchChecked("/pg/chat/completions", {
       method: "POST",
-      headers: { "content-type": "application/json" },
+      headers: {
+        "content-type": "application/json",
+        ...quoteHeader(body.model, body.group ?? "", Date.now()),
+      },
       body: JSON.stringify(body),
       signal,
     });

@@ -1,6 +1,8 @@
 // The drawer that makes an account, changes one, or shows what became of a deleted one.
 // Refuses short names and passwords, and balances below zero; ranks are the server's to judge.
+import { Role } from "../../../src/shared/enums.ts";
 import { api, call } from "../../lib/api.ts";
+import { user } from "../../lib/boot.ts";
 import { useForm } from "../../lib/form.ts";
 import { LIMIT_NAMES, limitFieldsOf, limitProblems } from "../../lib/limit-values.ts";
 import { useT } from "../../lib/i18n.ts";
@@ -84,6 +86,8 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
     onSaved();
   };
 
+  // Root alone takes an account off hold: a disputed payment may stand behind it.
+  const mayLift = row?.flagged !== true || user.peek()?.role === Role.root;
   return (
     <DrawerForm
       form={form}
@@ -137,7 +141,13 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
               limit={MAX_REMARK}
               rows={2}
             />
-            <SwitchField form={form} name="flagged" label={t("user.flag")} hint={t("user.flagHint")} />
+            <SwitchField
+              form={form}
+              name="flagged"
+              label={t("user.flag")}
+              hint={t(mayLift ? "user.flagHint" : "user.flagRoot")}
+              isDisabled={!mayLift}
+            />
           </Section>
           <Section title={t("user.quota")}>
             <QuotaFields form={form} before={row.quota} />

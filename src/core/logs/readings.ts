@@ -55,6 +55,11 @@ const READINGS: readonly Reading[] = [
   [/^新用户注册赠送 (.+)$/, (quota) => `Given to the new account: ${amount(quota ?? "")}`],
   [/^使用邀请码赠送 (.+)$/, (quota) => `Given for the invitation code used: ${amount(quota ?? "")}`],
   [/^邀请用户赠送 (.+)$/, (quota) => `Earned by inviting a user: ${amount(quota ?? "")}`],
+  [
+    /^被邀请用户的首笔订单已全额退回，收回邀请奖励 (.+)$/,
+    (quota) =>
+      `The invited user's first order was refunded in full; reward taken back: ${amount(quota ?? "")}`,
+  ],
   [/^通过兑换码充值 (.+)，兑换码ID (\d+)$/, (quota, id) => `Redeemed code ${id} for ${amount(quota ?? "")}`],
   [
     /^使用在线充值成功，充值金额: (.+)，支付金额：([\d.]+)$/,

@@ -96,6 +96,11 @@ export function inviterGift(quota: string): string {
   return `邀请用户赠送 ${quota}`;
 }
 
+/** The money of the order that earned it went back. */
+export function inviterGiftBack(quota: string): string {
+  return `被邀请用户的首笔订单已全额退回，收回邀请奖励 ${quota}`;
+}
+
 export function quotaChanged(before: string, after: string, reason = ""): string {
   return `管理员将用户额度从 ${before}修改为 ${after}${reason === "" ? "" : `，原因：${reason}`}`;
 }

@@ -1,19 +1,48 @@
 // Accounts whose payment is disputed: their keys answer 403 until root, or a won dispute, lifts the flag.
-// Refuses to lift it while another order of the account is disputed.
-import { and, eq, gt } from "drizzle-orm";
+// Refuses to lift it while another order of the account is disputed, and to set it again for a dispute that is known already.
+import { and, eq, gt, isNull } from "drizzle-orm";
+import { q } from "../../db/database.ts";
+import type { Orm, Steps } from "../../db/database.ts";
 import type { OrderRow, PaymentDeps } from "./orders.ts";
 
-/** Flags the order's account, or lifts the flag, by what its orders say now. */
-export async function flagDisputed(deps: PaymentDeps, { userId, tradeNo }: OrderRow): Promise<void> {
+/**
+ * A dispute that begins flags the account, the end of the last one lifts the flag; what changes neither touches nothing, so
+ * that a flag which root lifted by hand stays lifted. Call in the transaction that changes the order, after it has changed.
+ */
+export function* disputeFlagSteps(
+  tx: Orm,
+  deps: PaymentDeps,
+  { userId, disputedMinor: before }: OrderRow,
+  disputedMinor: number,
+): Steps<void> {
+  if (before > 0 === disputedMinor > 0) return;
   const { orders, users } = deps.db.t;
-  const disputed = await deps.db.orm
-    .select({ tradeNo: orders.tradeNo })
+  const [other] = yield* q(
+    tx
+      .select({ id: orders.id })
+      .from(orders)
+      .where(and(eq(orders.userId, userId), gt(orders.disputedMinor, 0)))
+      .limit(1),
+  );
+  if (disputedMinor === 0 && other) return;
+  yield* q(
+    tx
+      .update(users)
+      .set({ flagged: disputedMinor > 0 })
+      .where(and(eq(users.id, userId), isNull(users.deletedAt)))
+      .returning({ id: users.id }),
+  );
+}
+
+/** Tells every node, and root, how the order stands now. */
+export async function tellDispute(deps: PaymentDeps, { id, userId, tradeNo }: OrderRow): Promise<void> {
+  const { orders } = deps.db.t;
+  const [row] = await deps.db.orm
+    .select({ disputedMinor: orders.disputedMinor })
     .from(orders)
-    .where(and(eq(orders.userId, userId), gt(orders.disputedMinor, 0)));
-  const flagged = disputed.length > 0;
-  await deps.db.orm.update(users).set({ flagged }).where(eq(users.id, userId));
+    .where(eq(orders.id, id));
   await deps.accounts.userChanged(userId);
-  if (disputed.some((order) => order.tradeNo === tradeNo))
+  if (row && row.disputedMinor > 0)
     deps.inbox.raise({ kind: "dispute", subject: tradeNo, params: { order: tradeNo } });
   else deps.inbox.gone("dispute", tradeNo);
 }

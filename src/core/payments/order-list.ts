@@ -7,7 +7,7 @@ import { Role } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { minorText } from "../../shared/currencies.ts";
-import { orderOf } from "./orders.ts";
+import { orderOf, WAITING } from "./orders.ts";
 import type { OrderRow } from "./orders.ts";
 import { canRefund } from "./refunds.ts";
 
@@ -17,6 +17,7 @@ const MOST_EVENTS = 500;
 
 export interface OrderQuery {
   userId?: number | undefined;
+  /** As orders have it on the wire; `waiting`: nobody has paid yet, whether the provider knows of it or not. */
   status?: string | undefined;
   rail?: string | undefined;
   tradeNo?: string | undefined;
@@ -95,7 +96,9 @@ function conditionOf({ db }: Pick<Deps, "db">, query: OrderQuery): SQL | undefin
     query.userId === undefined ? undefined : eq(orders.userId, query.userId),
     query.status === undefined
       ? undefined
-      : eq(orders.status, query.status === "success" ? "credited" : query.status),
+      : query.status === "waiting"
+        ? inArray(orders.status, [...WAITING])
+        : eq(orders.status, query.status === "success" ? "credited" : query.status),
     query.rail === undefined ? undefined : eq(orders.rail, query.rail),
     query.tradeNo === undefined ? undefined : eq(orders.tradeNo, query.tradeNo),
     query.from === undefined ? undefined : gte(orders.createdAt, query.from),

@@ -18,13 +18,14 @@ import { minorText } from "../../shared/currencies.ts";
 import { beginOrdered, planMisfit } from "../plans/purchases.ts";
 import type { PlanTerms } from "../plans/purchases.ts";
 import { inviteRewardSteps } from "./rewards.ts";
+import { debitFor, proRataOf } from "./shares.ts";
 
 export type OrderRow = Schema["orders"]["$inferSelect"];
 type OrderStatus = "created" | "pending" | "credited" | "review" | "expired" | "failed" | "refunded";
 
 /** A genuine payment may still credit these. */
 export const PAYABLE: readonly OrderStatus[] = ["created", "pending", "expired", "failed"];
-const WAITING: readonly OrderStatus[] = ["created", "pending"];
+export const WAITING: readonly OrderStatus[] = ["created", "pending"];
 const BY_HAND: readonly OrderStatus[] = ["created", "pending", "expired", "failed", "review"];
 
 const MOST_OPEN = 20;
@@ -186,7 +187,7 @@ export interface Payment {
 
 type Verdict = "credited" | "repeated" | "review" | "paid_twice" | "unknown_order";
 
-type CreditSteps = (entry: Credit) => Steps<void>;
+export type CreditSteps = (entry: Credit) => Steps<void>;
 
 /** What of the report does not fit the order; undefined: all of it does. */
 function* misfit(
@@ -239,11 +240,11 @@ function* creditOrderSteps(tx: Orm, deps: PaymentDeps, credit: CreditSteps, orde
   if (terms) {
     const work = { tx, deps, credit, userId, now: nowSeconds(deps) };
     yield* beginOrdered(work, deps.options, terms, order.tradeNo);
-    yield* inviteRewardSteps(tx, deps, userId);
+    yield* inviteRewardSteps(tx, deps, order);
     return;
   }
   yield* credit({ userId, amount: order.quota, kind: "payment", ref: order.tradeNo });
-  yield* inviteRewardSteps(tx, deps, userId);
+  yield* inviteRewardSteps(tx, deps, order);
   const [user] = yield* q(
     tx.select({ username: users.username }).from(users).where(eq(users.id, order.userId)),
   );
@@ -381,17 +382,6 @@ export async function noteEvent(deps: PaymentDeps, payment: Payment, verdict: st
   });
 }
 
-/** What an order in review is worth by what was paid: never more than was ordered. Throws `order_no_pro_rata`. */
-function proRataOf(order: OrderRow): OrderRow {
-  const { paidMinor, moneyMinor } = order;
-  // A plan has no parts.
-  if (order.kind === "plan" || order.status !== "review" || paidMinor <= 0 || paidMinor >= moneyMinor)
-    throw refuse("order_no_pro_rata");
-  const quota = Number((BigInt(order.quota) * BigInt(paidMinor)) / BigInt(moneyMinor));
-  // From now on this is the order: a refund takes back its share of what was credited. The snapshot keeps what was asked.
-  return { ...order, quota, moneyMinor: paidMinor };
-}
-
 export interface ByHand {
   tradeNo: string;
   reason: string;
@@ -422,11 +412,14 @@ export async function completeOrder(
     if (!user || user.deletedAt !== null) throw refuse("user_missing");
     if (user.quota + order.quota > MAX_QUOTA) throw refuse("quota_out_of_range");
     const now = nowSeconds(deps);
+    // Of an order in review part of the money may have gone back already: that part is not given.
+    const debitedQuota = order.kind === "plan" ? 0 : debitFor(order);
     const changed = yield* q(
       tx
         .update(orders)
         .set({
           status: "credited",
+          debitedQuota,
           actorId: actor.id,
           note: reason,
           quota: order.quota,
@@ -439,6 +432,13 @@ export async function completeOrder(
     );
     if (changed.length === 0) throw refuse("order_not_open");
     yield* creditOrderSteps(tx, deps, credit, order);
+    if (debitedQuota > 0)
+      yield* credit({
+        userId: order.userId,
+        amount: -debitedQuota,
+        kind: "refund",
+        ref: `${tradeNo}:before_credit`,
+      });
     yield* deps.ledger.logSteps(tx, {
       type: LogType.manage,
       userId: order.userId,

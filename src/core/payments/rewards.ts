@@ -1,17 +1,22 @@
 // What whoever invited a buyer gets, where the site waits for the invited account's first paid order.
-// Refuses to give it twice: the promise stands in the buyer's row, and the step that takes it out of there gives it.
+// Refuses to give it twice: the promise stands in the buyer's row, and the step that takes it out of there gives it. Goes back
+// once with the money of the order that earned it: who buys, is rewarded and is refunded has gained nothing.
 import { and, eq, gt, isNull, sql } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { LogType, UserStatus } from "../../shared/enums.ts";
 import { logQuotaText } from "../../shared/money.ts";
-import { inviterGift } from "../logs/sentences.ts";
+import { inviterGift, inviterGiftBack } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
-import type { PaymentDeps } from "./orders.ts";
+import type { CreditSteps, OrderRow, PaymentDeps } from "./orders.ts";
 
 /** Call in the transaction that credits the order, after the credit: that has locked the buyer's row. */
-export function* inviteRewardSteps(tx: Orm, deps: PaymentDeps, buyerId: number): Steps<void> {
-  const { users } = deps.db.t;
+export function* inviteRewardSteps(
+  tx: Orm,
+  deps: PaymentDeps,
+  { id: orderId, userId: buyerId }: Pick<OrderRow, "id" | "userId">,
+): Steps<void> {
+  const { orders, users } = deps.db.t;
   const [buyer] = yield* q(
     tx
       .select({ reward: users.inviteReward, inviterId: users.inviterId })
@@ -41,10 +46,63 @@ export function* inviteRewardSteps(tx: Orm, deps: PaymentDeps, buyerId: number):
       .returning({ id: users.id, username: users.username }),
   );
   if (!inviter) return;
+  yield* q(
+    tx
+      .update(orders)
+      .set({ rewardQuota: reward, rewardUserId: inviter.id })
+      .where(eq(orders.id, orderId))
+      .returning({ id: orders.id }),
+  );
   yield* deps.ledger.logSteps(tx, {
     type: LogType.system,
     userId: inviter.id,
     username: inviter.username,
     content: inviterGift(logQuotaText(reward, quotaDisplay(deps.options))),
+  });
+}
+
+/**
+ * Takes the order's reward back from whoever got it: first of what waits to be transferred, the rest of the balance, below
+ * zero where it was spent. Call under the order's lock, in the transaction that makes the whole of its money go back.
+ */
+export function* rewardBackSteps(
+  tx: Orm,
+  deps: PaymentDeps,
+  credit: CreditSteps,
+  { id, tradeNo, rewardQuota: reward, rewardUserId }: OrderRow,
+): Steps<void> {
+  if (reward <= 0) return;
+  const { orders, users } = deps.db.t;
+  yield* q(tx.update(orders).set({ rewardQuota: 0 }).where(eq(orders.id, id)).returning({ id: orders.id }));
+  // Locks the row: what waits cannot be transferred meanwhile.
+  const [inviter] = yield* q(
+    tx
+      .update(users)
+      .set({
+        affCount: sql`${users.affCount} - 1`,
+        affHistoryQuota: sql`${users.affHistoryQuota} - ${reward}`,
+      })
+      .where(and(eq(users.id, rewardUserId), isNull(users.deletedAt)))
+      .returning({ waiting: users.affQuota, username: users.username }),
+  );
+  // Who is gone has taken it along: an erased account has no balance.
+  if (!inviter) return;
+  const fromWaiting = Math.min(reward, Math.max(0, inviter.waiting));
+  if (fromWaiting > 0)
+    yield* q(
+      tx
+        .update(users)
+        .set({ affQuota: sql`${users.affQuota} - ${fromWaiting}` })
+        .where(eq(users.id, rewardUserId))
+        .returning({ id: users.id }),
+    );
+  const rest = reward - fromWaiting;
+  if (rest > 0)
+    yield* credit({ userId: rewardUserId, amount: -rest, kind: "invite", ref: `${tradeNo}:reward` });
+  yield* deps.ledger.logSteps(tx, {
+    type: LogType.system,
+    userId: rewardUserId,
+    username: inviter.username,
+    content: inviterGiftBack(logQuotaText(reward, quotaDisplay(deps.options))),
   });
 }

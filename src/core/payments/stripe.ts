@@ -4,7 +4,7 @@ import { eq, and } from "drizzle-orm";
 import type Stripe from "stripe";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Deps } from "../deps.ts";
-import { flagDisputed } from "./flags.ts";
+import { tellDispute } from "./flags.ts";
 import { markExpired, markFailed, markPending, noteEvent, orderOf, receivePayment } from "./orders.ts";
 import type { OrderRow, Payment } from "./orders.ts";
 import type { PaymentRail, PaymentStart, RailDeps } from "./rail.ts";
@@ -259,8 +259,9 @@ async function takeDispute(deps: RailDeps, type: string, dispute: Stripe.Dispute
   const reason = isOver ? (isLost ? "dispute_lost" : "dispute_won") : "dispute";
   const eventId = isOver ? closed : `${dispute.id}:created`;
   const unless = isOver ? "" : closed;
-  await takeBack(deps, { tradeNo: order.tradeNo, eventId, reason, unless }, () => ({ disputedMinor }));
-  await flagDisputed(deps, order);
+  const event = { tradeNo: order.tradeNo, eventId, reason, unless };
+  await takeBack(deps, event, () => ({ disputedMinor, isFinal: isLost }));
+  await tellDispute(deps, order);
 }
 
 /**

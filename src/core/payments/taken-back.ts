@@ -11,20 +11,19 @@ import { orderTakenBack } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
 import { refundOrdered } from "../plans/purchases.ts";
 import type { CreditSteps } from "../plans/purse.ts";
+import { disputeFlagSteps } from "./flags.ts";
+import { rewardBackSteps } from "./rewards.ts";
 import { lockedOrder, nowSeconds, PAYABLE } from "./orders.ts";
 import type { OrderRow, PaymentDeps } from "./orders.ts";
+import { debitFor } from "./shares.ts";
 
 /** What of an order's money is not the site's any more, in minor units, from what was known of it under the row's lock. */
 type TakenBack = (known: { refundedMinor: number; disputedMinor: number; moneyMinor: number }) => {
   refundedMinor?: number;
   disputedMinor?: number;
+  /** What is disputed does not come back: the dispute is lost. */
+  isFinal?: boolean;
 };
-
-/** Units that the buyer loses: the share of the money that went back, never more than the credit. */
-function debitFor(order: OrderRow, refundedMinor: number, disputedMinor: number): number {
-  const gone = BigInt(Math.min(order.moneyMinor, refundedMinor + disputedMinor));
-  return Number((BigInt(order.quota) * gone) / BigInt(order.moneyMinor));
-}
 
 /**
  * A plan ends with the first money that went back, and what was used of it is owed once all of it did. While a dispute is
@@ -109,7 +108,7 @@ export async function takeBack(
       ? 0
       : order.kind === "plan"
         ? yield* planDebit(tx, deps, credit, { order, refundedMinor, lostMinor })
-        : debitFor(order, refundedMinor, disputedMinor);
+        : debitFor({ ...order, refundedMinor, disputedMinor });
     const change = order.debitedQuota - debited;
     const isWhole = refundedMinor >= order.moneyMinor;
     const status = isWhole ? "refunded" : wasCredited ? "credited" : "review";
@@ -121,6 +120,9 @@ export async function takeBack(
         .where(eq(orders.id, order.id))
         .returning({ id: orders.id }),
     );
+    yield* disputeFlagSteps(tx, deps, order, disputedMinor);
+    if (refundedMinor + (now.isFinal ? disputedMinor : 0) >= order.moneyMinor)
+      yield* rewardBackSteps(tx, deps, credit, order);
     if (change === 0) return 0;
     yield* credit({ userId: order.userId, amount: change, kind: "refund", ref: `${tradeNo}:${eventId}` });
     const [user] = yield* q(

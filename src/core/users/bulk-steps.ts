@@ -44,6 +44,8 @@ function judged({ deps, run, ceiling }: Round, row: UserRow | undefined): UserRo
     ceiling?.take(Math.abs(act.amount));
   }
   if (act.action === "letter") wordsFor(deps, row, act.letters);
+  if (act.action === "flag" && !act.flagged && row.flagged && run.by.role < Role.root)
+    throw refuse("user_flag_root");
   if (act.action === "disable" && row.role >= Role.root) throw refuse("user_root_undisableable");
   // A locked account is nobody's to enable.
   if (act.action === "enable" && row.status !== UserStatus.disabled && row.status !== UserStatus.enabled)

@@ -1,5 +1,5 @@
 // What administrators note about an account: a remark and a mark for another look. Never in the owner's own answers.
-// Refuses a same or higher rank.
+// Refuses a same or higher rank; and whoever is not root to lift the mark, which may stand for a disputed payment.
 import { eq } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import { Role } from "../../shared/enums.ts";
@@ -29,6 +29,7 @@ export async function writeNotes(
     const [row] = yield* q(tx.select().from(users).where(eq(users.id, id)));
     if (!row) throw refuse("user_missing");
     if (by.role < Role.root && row.role >= by.role) throw refuse("user_rank_update");
+    if (by.role < Role.root && row.flagged && flagged === false) throw refuse("user_flag_root");
     yield* q(tx.update(users).set(set).where(eq(users.id, id)).returning({ id: users.id }));
     yield* auditSteps(tx, deps, {
       user: row,

@@ -1,5 +1,5 @@
 // Which inference route a quote is asked for: its endpoint by its path, as the routes themselves have it.
-import { speech } from "../endpoints/audio.ts";
+import { speech, transcriptions, translations } from "../endpoints/audio.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { imageEdits, imageGenerations } from "../endpoints/images.ts";
 import { edits, moderations } from "../endpoints/legacy.ts";
@@ -18,6 +18,17 @@ import type { RelayRequest } from "./exchange.ts";
 /** Beside the call that it stands for a quote has no file: the form's other fields say what it costs. */
 const editsWithoutFile: Endpoint = { ...imageEdits, check: () => {} };
 
+const withoutRecording = (endpoint: Endpoint): Endpoint => ({ ...endpoint, check: () => {} });
+const LISTENING = {
+  "/audio/transcriptions": withoutRecording(transcriptions),
+  "/audio/translations": withoutRecording(translations),
+};
+
+/** A recording that nobody has seen has no length: only a price of the whole call can be quoted for it. */
+export function needsCallPrice(endpoint: Endpoint): boolean {
+  return Object.values(LISTENING).includes(endpoint);
+}
+
 const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   "/chat/completions": chat,
   "/completions": completions,
@@ -31,6 +42,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   "/images/generations": imageGenerations,
   "/images/edits": editsWithoutFile,
   "/audio/speech": speech,
+  ...LISTENING,
 };
 
 const GEMINI_STREAM = "streamGenerateContent";
@@ -44,7 +56,7 @@ const GEMINI_ACTIONS: Readonly<Record<string, Endpoint>> = {
 /** What of a request its path says. */
 export type QuotedTarget = Pick<RelayRequest, "endpoint" | "pathModel" | "pathStream">;
 
-/** Undefined: no route of that path has a price that is known before its answer (recordings, sessions, lists). */
+/** Undefined: no route of that path has a price that is known before its answer (sessions, tasks, lists). */
 export function quotedTarget(address: string): QuotedTarget | undefined {
   const [path = ""] = address.split("?");
   const action = /^\/v1(?:beta)?\/models\/(.+):(\w+)$/.exec(path);

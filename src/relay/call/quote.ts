@@ -23,7 +23,7 @@ import type { Forecast } from "./hold.ts";
 import { bodyOf, receive, receiveInSession, requestOf } from "./prepare.ts";
 import type { Received, SessionCaller } from "./prepare.ts";
 import { QUOTE_MS, sealQuote } from "./quote-id.ts";
-import { quotedTarget } from "./quote-paths.ts";
+import { needsCallPrice, quotedTarget } from "./quote-paths.ts";
 import type { CallServices } from "./services.ts";
 
 /** Shares by which a count may be off: by the model's own encoder, by another one's, and with media that nobody opened. */
@@ -61,6 +61,13 @@ function missing(field: string): Failure {
   return new Failure("client", "field_required", { params: { field }, param: field });
 }
 
+function unknownPath(path: string): Failure {
+  return new Failure("client", "quote_path_unknown", {
+    params: { path: path.slice(0, 200) },
+    param: "path",
+  });
+}
+
 async function quoted(
   services: CallServices,
   { exchange, caller, body: sent }: Received,
@@ -68,16 +75,15 @@ async function quoted(
 ): Promise<Response> {
   const asked = askedIn(sent);
   const target = quotedTarget(asked.path);
-  if (!target)
-    throw new Failure("client", "quote_path_unknown", {
-      params: { path: asked.path.slice(0, 200) },
-      param: "path",
-    });
+  if (!target) throw unknownPath(asked.path);
   const { endpoint } = target;
   const inner = shaped(asked.body);
   const body = withoutZeroLimits(endpoint.dialect, endpoint.translate?.(inner) ?? inner);
   const request = await requestOf(services, { exchange: { ...exchange, ...target }, caller, body });
   exchange.model = request.model;
+  const { callPrice, callUnit = "call" } = request.price.ratios;
+  if (needsCallPrice(endpoint) && (callPrice === undefined || callUnit !== "call"))
+    throw unknownPath(asked.path);
   const answer = await quoteOf(services, await forecast(services, request));
   const headers = {
     ...corsHeaders(exchange.request),

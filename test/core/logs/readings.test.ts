@@ -84,6 +84,12 @@ const EXAMPLES: Record<
   ],
   newUserGift: [[sentences.newUserGift(dollars), "Given to the new account: $1.500000"]],
   inviteeGift: [[sentences.inviteeGift(units), "Given for the invitation code used: 750000 units of quota"]],
+  inviterGiftBack: [
+    [
+      sentences.inviterGiftBack(dollars),
+      "The invited user's first order was refunded in full; reward taken back: $1.500000",
+    ],
+  ],
   inviterGift: [[sentences.inviterGift(dollars), "Earned by inviting a user: $1.500000"]],
   orderPaid: [
     [sentences.orderPaid(dollars, "10.95"), "Topped up online: $1.500000, paid 10.95"],

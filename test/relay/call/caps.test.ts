@@ -354,6 +354,16 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     }
   });
 
+  test("a cap that the client's own limit stays below needs nothing: the bytes go on as they came", async () => {
+    const { key } = await person(g);
+    g.upstream.always(completeAnswer("openai-chat", 5));
+    const body = `{ "max_tokens" : 20,"model":"${MODELS["openai-chat"]}",  "messages":[{"role":"user","content":"h\\u0069"}] }`;
+    const headers = { ...CAPPED, authorization: `Bearer ${key}`, "content-type": "application/json" };
+    const answered = await fetch(`${g.app.url}/v1/chat/completions`, { method: "POST", headers, body });
+    await answered.arrayBuffer();
+    expect([answered.status, g.upstream.requests.at(-1)?.body.toString()]).toEqual([200, body]);
+  });
+
   test("where nothing is charged no limit is sent, whatever the cap", async () => {
     const { key } = await person(g);
     await g.setOption("GroupRatio", '{"default":0}');

@@ -67,7 +67,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     g = await startGateway({
       database,
       clock,
-      channel: { type: 1, models: `${MODELS["openai-responses"]},vectors,picture,voice` },
+      channel: { type: 1, models: `${MODELS["openai-responses"]},vectors,picture,voice,ear` },
     });
     for (const [type, models] of [
       [43, CHAT],
@@ -80,7 +80,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       "CompletionRatio",
       JSON.stringify(Object.fromEntries(names.map((name) => [name, OUT / IN]))),
     );
-    await g.setOption("ModelPrice", JSON.stringify({ picture: 0.04, voice: 0.01 }));
+    await g.setOption("ModelPrice", JSON.stringify({ picture: 0.04, voice: 0.01, ear: 0.006 }));
     await g.setOption("CacheRatio", "{}");
     await g.setOption("PriceRules", "{}");
   }, 60_000);
@@ -219,6 +219,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(await expectedOf("/v1/audio/speech", { model: "voice", input: "hello", voice: "alloy" })).toBe(
       5000,
     );
+    for (const path of ["/v1/audio/transcriptions", "/v1/audio/translations"])
+      expect(await quoteOf({ path, body: { model: "ear" } }, headers)).toMatchObject({
+        expected: 3000,
+        worst: 3000,
+      });
     const vectors = await quoteOf(
       { path: "/v1/embeddings", body: { model: "vectors", input: "hello" } },
       headers,
@@ -229,6 +234,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       const response = await g.post("/v1/quote", body, headers);
       return [response.status, (await errorOf(response)).code];
     };
+    // How long a recording is nobody knows here: of a price by its length a quote would say too little.
+    const heard = { path: "/v1/audio/transcriptions", body: { model: "vectors" } };
+    expect(await refusalOf(heard)).toEqual([400, "quote_path_unknown"]);
     expect(await refusalOf({ path: "/v1/realtime", body: {} })).toEqual([400, "quote_path_unknown"]);
     expect(await refusalOf({ path: "/v1/constructor", body: {} })).toEqual([400, "quote_path_unknown"]);
     expect(await refusalOf({ body: {} })).toEqual([400, "field_required"]);

@@ -1,4 +1,4 @@
-// Whatever is mixed with whatever: calls, orders, callbacks right and wrong, completions by hand, refunds, disputes, codes and gifts,
+// Whatever is mixed with whatever: calls, plans and their periods, orders, callbacks right and wrong, completions by hand, refunds, disputes, codes and gifts,
 // some of them at once, by chance. Afterwards users.quota = credits − use − held, and each credit has its reason. Both databases.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq, sql } from "drizzle-orm";
@@ -6,6 +6,10 @@ import fc from "fast-check";
 import { audit } from "../../src/core/ledger/audit.ts";
 import type { Reservation } from "../../src/core/deps.ts";
 import { completeOrder, markExpired, markFailed, receivePayment } from "../../src/core/payments/orders.ts";
+import { plansOf } from "../../src/core/plans/own-plans.ts";
+import { renewPlans } from "../../src/core/plans/periods.ts";
+import { buyFromWallet, cancelPlan, grantPlan, termsOf } from "../../src/core/plans/purchases.ts";
+import type { PlanRow } from "../../src/core/plans/purse.ts";
 import { takeBack } from "../../src/core/payments/taken-back.ts";
 import { redeem } from "../../src/core/users/redemptions.ts";
 import { sha256Hex } from "../../src/core/kit/seal.ts";
@@ -19,7 +23,10 @@ import { DATABASE_KINDS } from "../support/postgres.ts";
 const ORDERS = 3;
 const CODES = 2;
 const MONEY = 997;
-const which = fc.nat(ORDERS - 1);
+/** The last one buys a plan. */
+const which = fc.nat(ORDERS);
+const PLANS = 3;
+const HOUR_MS = 3_600_000;
 
 const step = fc.oneof(
   fc.record({
@@ -43,9 +50,14 @@ const step = fc.oneof(
   }),
   fc.record({ do: fc.constant("dispute" as const), order: which, minor: fc.constantFrom(0, 500, MONEY) }),
   fc.record({ do: fc.constantFrom("expire" as const, "fail" as const), order: which }),
+  fc.record({ do: fc.constantFrom("buy" as const, "give" as const), plan: fc.nat(PLANS - 1) }),
+  fc.record({ do: fc.constant("cancel" as const), nth: fc.nat(4), isRefund: fc.boolean() }),
+  fc.record({ do: fc.constant("time" as const), hours: fc.integer({ min: 1, max: 40 }) }),
+  fc.record({ do: fc.constant("renew" as const) }),
   fc.record({ do: fc.constant("redeem" as const), code: fc.nat(CODES - 1) }),
   fc.record({ do: fc.constant("admin" as const), amount: fc.integer({ min: -3000, max: 3000 }) }),
 );
+const by = { id: 0, username: "", role: 100, address: "", userAgent: "", authMethod: "none" as const };
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 /** Money that does not fit, then what may become of such an order, one after another: seldom by chance alone. */
 const inReview = fc
@@ -82,12 +94,30 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   let app: TestApp;
   let channelId = 0;
   let serial = 0;
+  let plans: PlanRow[] = [];
 
   beforeAll(async () => {
     app = await startTestApp({ database, clock });
     channelId = await app.createChannel({});
+    const { db } = app.deps;
+    const base = { durationUnit: "day", durationCount: 2, walletPrice: 900, createdAt: 0, updatedAt: 0 };
+    plans = await db.orm
+      .insert(db.t.plans)
+      .values([
+        { ...base, title: "over", quota: 3000, reset: "day", stack: "extend" },
+        { ...base, title: "strict", quota: 4000, reset: "none", overflow: false, stack: "parallel" },
+        { ...base, title: "once", quota: 2500, reset: "day", stack: "parallel", maxPerUser: 2, group: "vip" },
+      ])
+      .returning();
   });
   afterAll(() => app.close());
+
+  function planOrder() {
+    const [plan] = plans;
+    if (!plan) throw new Error("no plan");
+    const snapshot = JSON.stringify({ plan: plan.title, terms: JSON.stringify(termsOf(app.deps, plan)) });
+    return { kind: "plan", planId: plan.id, snapshot };
+  }
 
   /** One user's life: what of it is settled stands in `used`, and what is still open in `open`. */
   async function begin() {
@@ -99,15 +129,21 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const life = ++serial;
     const now = Math.floor(clock.nowMs() / 1000);
     const tradeNos = Array.from(
-      { length: ORDERS },
+      { length: ORDERS + 1 },
       (_, n) => `USR${id}NO${String(life * 10 + n).padStart(16, "0")}`,
     );
     const codes = Array.from({ length: CODES }, (_, n) => `code-${life}-${n}`);
     const base = { userId: id, rail: "epay", moneyMinor: MONEY, currency: "CNY", status: "pending" };
     const times = { createdAt: now, updatedAt: now, expiresAt: now + 3600 };
-    await deps.db.orm
-      .insert(orders)
-      .values(tradeNos.map((tradeNo, n) => ({ ...base, ...times, tradeNo, quota: 5000 + n })));
+    await deps.db.orm.insert(orders).values(
+      tradeNos.map((tradeNo, n) => ({
+        ...base,
+        ...times,
+        tradeNo,
+        quota: 5000 + n,
+        ...(n < ORDERS ? {} : planOrder()),
+      })),
+    );
     await deps.db.orm.insert(redemptions).values(
       codes.map((code) => ({
         userId: id,
@@ -179,6 +215,19 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
         return markExpired(deps, tradeNo);
       case "fail":
         return markFailed(deps, tradeNo, "no");
+      case "buy":
+        return buyFromWallet(deps, life.actor, plans[given.plan]?.id ?? 0);
+      case "give":
+        return grantPlan(deps, by, { userId: life.id, planId: plans[given.plan]?.id ?? 0, reason: "test" });
+      case "cancel": {
+        const { items } = await plansOf(deps, life.id);
+        const userPlanId = items[given.nth]?.id ?? 0;
+        return cancelPlan(deps, { userId: life.id, userPlanId, isRefund: given.isRefund });
+      }
+      case "time":
+        return clock.advance(given.hours * HOUR_MS);
+      case "renew":
+        return renewPlans(deps, life.id);
       case "redeem":
         return redeem(deps, life.actor, life.codes[given.code] ?? "");
       case "admin":
@@ -191,7 +240,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   async function expectSound(life: Life): Promise<void> {
     const { db, ledger } = app.deps;
     await ledger.flush();
-    const { credits, orders, redemptions, reservations, users } = db.t;
+    const { credits, orders, redemptions, reservations, userPlans, users } = db.t;
     const [user] = await db.orm.select().from(users).where(eq(users.id, life.id));
     const booked = await db.orm.select().from(credits).where(eq(credits.userId, life.id));
     const [held] = await db.orm
@@ -201,8 +250,17 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const sum = (of: readonly { amount: number }[]) => of.reduce((total, { amount }) => total + amount, 0);
     expect(user?.quota).toBe(sum(booked) - life.used - (held?.sum ?? 0));
     expect(user?.usedQuota).toBe(life.used);
+    const ofPlans = await db.orm.select().from(userPlans).where(eq(userPlans.userId, life.id));
     for (const order of await db.orm.select().from(orders).where(eq(orders.userId, life.id))) {
       const wasCredited = order.creditedAt > 0;
+      if (order.kind === "plan") {
+        expect(ofPlans.filter(({ tradeNo }) => tradeNo === order.tradeNo)).toHaveLength(wasCredited ? 1 : 0);
+        const back = booked.filter(
+          ({ kind, ref }) => kind === "refund" && ref.startsWith(`${order.tradeNo}:`),
+        );
+        expect(sum(back) + order.debitedQuota).toBe(0);
+        continue;
+      }
       const paid = booked.filter(({ kind, ref }) => kind === "payment" && ref === order.tradeNo);
       expect(paid.map(({ amount }) => amount)).toEqual(wasCredited ? [order.quota] : []);
       const back = booked.filter(({ kind, ref }) => kind === "refund" && ref.startsWith(`${order.tradeNo}:`));

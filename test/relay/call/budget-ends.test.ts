@@ -58,7 +58,7 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     await g.setOption("SMTPFrom", "weir@mail.example");
     await g.setOption("SMTPPort", String(mail.port));
     await g.setOption("SMTPServer", "127.0.0.1");
-  });
+  }, 60_000);
   afterAll(async () => {
     await g.app.deps.ledger.flush();
     expect(await audit(g.app.deps.db)).toMatchObject({ differences: [] });

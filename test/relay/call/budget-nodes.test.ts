@@ -30,7 +30,7 @@ beforeAll(async () => {
   await there.deps.routing.reload();
   for (const node of [here, there])
     await node.deps.options.set("ModelPrice", JSON.stringify({ [MODEL]: PRICE / 500_000 }));
-});
+}, 60_000);
 afterAll(async () => {
   await here.deps.ledger.flush();
   await there.deps.ledger.flush();

@@ -27,7 +27,7 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     clock = testClock(NOON);
     g = await startGateway({ database, clock });
     await g.setOption("ModelPrice", dollars(PRICE));
-  });
+  }, 60_000);
   afterAll(async () => {
     await g.app.deps.ledger.flush();
     expect(await audit(g.app.deps.db)).toMatchObject({ differences: [] });

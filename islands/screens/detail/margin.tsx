@@ -18,6 +18,7 @@ import type { Translate } from "../../lib/i18n.ts";
 import { rangePatch } from "../../lib/time-range.ts";
 import type { Margins } from "../../lib/wire.ts";
 import { BarChart } from "../../ui/chart-bars.tsx";
+import { whenIdle } from "../../lib/when-idle.ts";
 import { FailureNotice } from "../../ui/feedback.tsx";
 
 const PLOT = 160;
@@ -48,14 +49,18 @@ function useMargins({ from, to, step }: MarginPanelProps, by: Dimension) {
       by,
       time_zone: siteZone.peek(),
     };
-    call(api.data.margin.get({ query })).then(
-      (margins) => {
-        if (isGone) return;
-        setFound(margins);
-        setFailure(undefined);
-      },
-      (error: unknown) => isGone || setFailure(failureMessage(error)),
-    );
+    // The page comes to life first.
+    whenIdle(() => {
+      if (isGone) return;
+      call(api.data.margin.get({ query })).then(
+        (margins) => {
+          if (isGone) return;
+          setFound(margins);
+          setFailure(undefined);
+        },
+        (error: unknown) => isGone || setFailure(failureMessage(error)),
+      );
+    });
     return () => {
       isGone = true;
     };

@@ -12,8 +12,8 @@ import { ensurePackages } from "./packages.ts";
 
 const PROJECT_DIR = dirname(import.meta.dir);
 const BUN = process.execPath;
-/** All groups together stay below half an hour, also when one hangs. */
-const RUN_LIMIT_MS = 29.5 * 60_000;
+/** Ends a hang. The run itself is meant to take less than half an hour, on a busy machine it may take longer. */
+const RUN_LIMIT_MS = 40 * 60_000;
 /** The long run has hours in it on purpose; its own end is what ends a hang. */
 const LONG_RUN_LIMIT_MS = 3 * 60 * 60_000;
 /** Asks for the long run; not a flag of Bun's. */

@@ -168,10 +168,6 @@ for (const { database, language, manner } of WALKS) {
       hand.press(page.getByRole("dialog").last().getByRole("button", { name, exact: true }));
     const balance = (page: Page) => page.getByTestId("balance").textContent();
     const expectSound = async ({ page, problems }: Seat) => {
-      // What just comes or goes is half transparent.
-      await page.waitForFunction(() =>
-        document.getAnimations().every(({ playState }) => playState !== "running"),
-      );
       expect(await violationsOf(page)).toEqual([]);
       expect(await isAsWideAsTheScreen(page)).toBe(true);
       expect(problems).toEqual([]);

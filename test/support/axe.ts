@@ -10,6 +10,13 @@ const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
 /** `rules`: only these rules, for a look that differs in nothing else (colours of the other theme). */
 export async function violationsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
+  // A colour halfway through its transition is nobody's colour: what just appears or is enabled counts when it has come.
+  await page.evaluate(async () => {
+    const isEndless = (one: Animation) =>
+      one.effect?.getComputedTiming().endTime === Number.POSITIVE_INFINITY;
+    const running = document.getAnimations().filter((one) => one.playState === "running" && !isEndless(one));
+    await Promise.allSettled(running.map(({ finished }) => finished));
+  });
   const isThere = await page.evaluate(() => "axe" in window);
   if (!isThere) await page.evaluate(SOURCE);
   const options: RunOptions = {

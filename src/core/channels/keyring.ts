@@ -22,6 +22,8 @@ interface TakenRest extends KeyRest {
   restMs: number;
   /** Whose call it was that failed. */
   channelId: number;
+  /** The upstream itself named the end of it: the key is not asked before. */
+  isAsked: boolean;
 }
 
 export interface KeyState extends KeyRest {
@@ -46,8 +48,11 @@ export interface ChosenKey {
   index: number;
 }
 
-/** Whether a channel can be asked now: some key is fit, all of them rest, or what is awake is full. */
-type Fitness = "fit" | "resting" | "full" | "off";
+/**
+ * Whether a channel can be asked now: some key is fit, all of them rest, all that work asked to be left alone until a time that
+ * they named, or what is awake is full.
+ */
+type Fitness = "fit" | "resting" | "patient" | "full" | "off";
 
 /** Models are those of requests; "" for what is asked without one. */
 export interface Keyring {
@@ -74,10 +79,18 @@ export interface Keyring {
   wake(channel: Channel, index: number, model: string): void;
   /** A key that was switched on, or is let go on by hand: nothing of its rests is left. */
   wakeWhole(channel: Channel, index: number): void;
+  /** When the first key that is on is fit for the model again (steady clock); 0: one is. Infinity: none is on. */
+  fitAtMs(channel: Channel, model: string, nowMs: number): number;
   /** Why the key rests for the model now; undefined where it does not. */
   restOf(channel: Channel, index: number, model: string, nowMs: number): KeyRest | undefined;
   /** Every key of the channel. */
   states(channel: Channel): KeyState[];
+}
+
+/** A key that may be chosen, and how it is. */
+interface Found {
+  index: number;
+  fitness: "fit" | "resting" | "patient";
 }
 
 /** The rests of one account. */
@@ -112,38 +125,50 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
   /** Whose turn it is, by channel. */
   const turns = new Map<number, number>();
 
-  /** 0 where it does not rest; `name` is the model's at the upstream. */
+  /** The rest that ends last, over or not; `name` is the model's at the upstream. */
+  function restIn(channel: Channel, index: number, name: string): TakenRest | undefined {
+    const own = rests.size === 0 ? undefined : rests.get(channel.keyRows[index]?.account ?? "");
+    if (!own) return undefined;
+    const ofModel = own.models.get(name);
+    return untilOf(channel, ofModel) > untilOf(channel, own.whole) ? ofModel : own.whole;
+  }
+
+  /** 0 where it does not rest. */
   function restsUntil(channel: Channel, index: number, name: string): number {
-    if (rests.size === 0) return 0;
-    const own = rests.get(channel.keyRows[index]?.account ?? "");
-    if (!own) return 0;
-    return Math.max(untilOf(channel, own.whole), untilOf(channel, own.models.get(name)));
+    return untilOf(channel, restIn(channel, index, name));
   }
 
   function hasRoom(channel: Channel, index: number, tokens: number, nowMs: number): boolean {
     return !channel.isCapped || caps.hasRoom(channel, index, tokens, nowMs);
   }
 
-  /** In this order, the first key that is fit; where all that are on rest, the one whose rest ends first. */
+  /**
+   * In this order, the first key that is fit; where all that are on rest, the one whose rest ends first of those that may be
+   * asked all the same. Whom its upstream refuses comes after whom it wants to wait.
+   */
   function choose(
     channel: Channel,
     name: string,
     nowMs: number,
     { order, tokens }: { order: (step: number) => number; tokens: number },
-  ): { index: number; isResting: boolean } | undefined {
+  ): Found | undefined {
     const { length: count } = channel.keys;
-    let soonest: number | undefined;
-    let soonestMs = Infinity;
+    let best: Found | undefined;
+    let bestRank = Infinity;
+    let bestMs = Infinity;
     for (let step = 0; step < count; step++) {
       const index = order(step);
       if (!isOn(channel, index) || !hasRoom(channel, index, tokens, nowMs)) continue;
-      const untilMs = restsUntil(channel, index, name);
-      if (untilMs <= nowMs) return { index, isResting: false };
-      if (untilMs >= soonestMs) continue;
-      soonestMs = untilMs;
-      soonest = index;
+      const rest = restIn(channel, index, name);
+      const untilMs = untilOf(channel, rest);
+      if (!rest || untilMs <= nowMs) return { index, fitness: "fit" };
+      const rank = rest.isAsked ? 1 : rest.reason === "limited" ? 0 : 2;
+      if (rank > bestRank || (rank === bestRank && untilMs >= bestMs)) continue;
+      bestRank = rank;
+      bestMs = untilMs;
+      best = { index, fitness: rest.isAsked ? "patient" : "resting" };
     }
-    return soonest === undefined ? undefined : { index: soonest, isResting: true };
+    return best;
   }
 
   function inOrder(channel: Channel, name: string, nowMs: number, from: number, tokens: number) {
@@ -156,7 +181,7 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
     fitness(channel, model, nowMs, tokens = 0) {
       const name = upstreamModel(channel, model);
       const found = inOrder(channel, name, nowMs, 0, tokens);
-      if (found) return found.isResting ? "resting" : "fit";
+      if (found) return found.fitness;
       return channel.keyRows.some((_, index) => isOn(channel, index)) ? "full" : "off";
     },
     next(channel, model, nowMs, { sticky = "", tokens = 0 } = {}) {
@@ -177,7 +202,8 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
         : Math.floor(random() * keys.length) % keys.length;
       const found = inOrder(channel, name, nowMs, from, tokens);
       // A key that rests is no turn: the others come as they would have.
-      if (found && isPolling && !found.isResting) turns.set(channel.id, (found.index + 1) % keys.length);
+      if (found && isPolling && found.fitness === "fit")
+        turns.set(channel.id, (found.index + 1) % keys.length);
       return found && keyAt(channel, found.index);
     },
     first(channel, model, nowMs, tokens = 0) {
@@ -203,6 +229,13 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
       return channel.keyRows.every(
         ({ account }, at) => !isOn(channel, at) || rests.get(account)?.whole?.reason === "rejected",
       );
+    },
+    fitAtMs(channel, model, nowMs) {
+      const name = upstreamModel(channel, model);
+      let soonestMs = Infinity;
+      for (let index = 0; index < channel.keys.length && soonestMs > nowMs; index++)
+        if (isOn(channel, index)) soonestMs = Math.min(soonestMs, restsUntil(channel, index, name));
+      return soonestMs > nowMs ? soonestMs : 0;
     },
     wake(channel, index, model) {
       const account = accountOf(channel, index);
@@ -231,10 +264,11 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
 /** What rests after one more failure: doubled where the upstream names no time and nothing succeeded since the last. */
 function restAfter(
   before: TakenRest | undefined,
-  { reason, restMs, detail, untilUpstream }: Omit<NewRest, "model">,
+  { reason, restMs, detail, untilUpstream = false }: Omit<NewRest, "model">,
   channelId: number,
   nowMs: number,
 ): TakenRest {
+  const isAsked = untilUpstream && reason === "limited";
   const isKnown = before !== undefined && before.restsUntilMs > nowMs;
   // Calls that were under way when it began to rest say nothing new.
   if (isKnown)
@@ -244,10 +278,11 @@ function restAfter(
       reason,
       detail,
       channelId,
+      isAsked: isAsked || before.isAsked,
     };
-  const isRepeated = untilUpstream !== true && before?.reason === reason && reason === "limited";
+  const isRepeated = !untilUpstream && before?.reason === reason && reason === "limited";
   const ms = isRepeated ? Math.min(Math.max(2 * before.restMs, restMs), LONGEST_DOUBLED_MS) : restMs;
-  return { restsUntilMs: nowMs + ms, restMs: ms, reason, detail, channelId };
+  return { restsUntilMs: nowMs + ms, restMs: ms, reason, detail, channelId, isAsked };
 }
 
 function stateOf(rests: Rests | undefined, index: number): KeyState {

@@ -11,14 +11,17 @@ import { Failure } from "../../shared/failures.ts";
 import { unserved } from "./admission.ts";
 import type { Caller } from "./admission.ts";
 import { groupsOf } from "./auto-group.ts";
-import { attemptFailure, AttemptFailure, failureIn, mayRetry } from "./attempt.ts";
+import { attemptFailure, AttemptFailure, failureIn } from "./attempt.ts";
 import type { AttemptLimits } from "./attempt.ts";
 import { disableFor, mustDisable } from "./auto-disable.ts";
 import type { AttemptNote } from "./call.ts";
 import type { ErrorRows } from "./error-rows.ts";
+import { createPatience } from "./patience.ts";
+import type { Patience } from "./patience.ts";
 import { goneReason } from "./plan.ts";
 import { responseUnavailable } from "./response-affinity.ts";
 import { errorEntry, markTold } from "./refusal-rows.ts";
+import { mayRetry } from "./retry-rules.ts";
 
 /** One of each per process. */
 export interface AttemptServices {
@@ -62,7 +65,7 @@ export interface AttemptPolicy {
    * first key that does not rest.
    */
   keepsToFirstKey?: true;
-  /** Whether another attempt may follow; `mayRetry` of attempt.ts unless the surface has statuses of its own. */
+  /** Whether another attempt may follow; `mayRetry` of retry-rules.ts unless the surface has statuses of its own. */
   mayRetry?: (failed: AttemptFailure, channel: Channel) => boolean;
   /** Code of the failure when no channel is left to ask and none has failed. */
   noChannelCode?: "endpoint_unsupported" | "no_channel";
@@ -94,6 +97,8 @@ interface Run {
   full: Set<number>;
   /** How long room is waited for (performance.now()). */
   queueUntilMs: number;
+  /** Made when somebody asks for it: most requests never meet one. */
+  patience: Patience | undefined;
 }
 
 const NONE: ReadonlySet<number> = new Set();
@@ -120,7 +125,15 @@ export async function attemptChannels<T>(
   const { deps, picker } = services;
   const { options, keyring, clock } = deps;
   const queueUntilMs = performance.now() + options.get("relay.queue_ms");
-  const run: Run = { services, request, policy, excluded: NONE, full: new Set(), queueUntilMs };
+  const run: Run = {
+    services,
+    request,
+    policy,
+    excluded: NONE,
+    full: new Set(),
+    queueUntilMs,
+    patience: undefined,
+  };
   const deadlineAtMs = performance.now() + options.get("relay.deadline_seconds") * 1000;
   const firstByteMs = options.get("relay.first_byte_timeout_seconds") * 1000;
   const maxAnswerBytes = options.get("relay.max_answer_mb") * BYTES_PER_MIB;
@@ -130,6 +143,8 @@ export async function attemptChannels<T>(
     const place = nextPlace(run);
     if (!place) {
       if (await waitForRoom(run, deadlineAtMs)) continue;
+      if (await waitForPatient(run, deadlineAtMs)) continue;
+      last = saturatedFailure(run, last) ?? last;
       break;
     }
     const { channel, keyIndex, lease } = place;
@@ -170,6 +185,7 @@ export async function attemptChannels<T>(
       triesLeft--;
     }
   }
+  if (last instanceof AttemptFailure && last.verdict === "limited") last = soonerFailure(run, last);
   throw last ?? (run.full.size > 0 ? noRoom(run) : noChannel(run));
 }
 
@@ -184,7 +200,7 @@ function nextPlace(run: Run): Place | undefined {
   const chosen = keyFor(run, channel, nowMs);
   if (!chosen) {
     run.services.picker.abandoned(channel, run.request.model);
-    if (deps.keyring.fitness(channel, run.request.model, nowMs, tokensOf(run)) !== "off")
+    if (deps.keyring.fitness(channel, run.request.model, nowMs, tokensOf(run)) === "full")
       run.full.add(channel.id);
     return undefined;
   }
@@ -243,6 +259,50 @@ function roomInMs({ services, full }: Run, nowMs: number): number {
       return channel ? caps.roomInMs(channel, nowMs) : 1;
     }),
   );
+}
+
+/** Who could serve the request, were it not for time that they asked for. */
+function patientOnes({ services, request, policy, excluded, patience }: Run): Channel[] {
+  if (request.pinned) return [];
+  const { routing } = services.deps;
+  const tiers = groupsOf(request.caller).flatMap((group) => routing.tiers(group, request.model));
+  return tiers
+    .flatMap(({ entries }) => entries.map(({ channel }) => channel))
+    .filter(({ id }) => !excluded.has(id) || patience?.waiting.has(id) === true)
+    .filter((channel) => policy.accepts(channel));
+}
+
+function patienceOf(run: Run): Patience {
+  const { deps, picker } = run.services;
+  return (run.patience ??= createPatience(deps, picker, run.request.model));
+}
+
+/** Waits where all who are left asked for a little time; false: it is too long, or nobody did. */
+async function waitForPatient(run: Run, deadlineAtMs: number): Promise<boolean> {
+  const candidates = patientOnes(run);
+  if (candidates.length === 0) return false;
+  const { patience } = run;
+  const waiting = patience ? [...patience.waiting] : [];
+  if (!(await patienceOf(run).wait(candidates, deadlineAtMs, run.request.request.signal))) return false;
+  run.excluded = new Set([...run.excluded].filter((id) => !waiting.includes(id)));
+  return true;
+}
+
+/** All who are left asked for more time than a call may wait. */
+function saturatedFailure(run: Run, last: unknown): Failure | undefined {
+  const candidates = patientOnes(run);
+  if (candidates.length === 0) return undefined;
+  const failure = patienceOf(run).failure(candidates);
+  // The attempt before has its row.
+  if (failure && last instanceof AttemptFailure) markTold(failure);
+  return failure;
+}
+
+/** The client reads the shortest of the times that were asked for, not the last. */
+function soonerFailure(run: Run, last: AttemptFailure): AttemptFailure | Failure {
+  const sooner = saturatedFailure(run, last);
+  const saidSeconds = last.failure.retryAfterSeconds ?? 0;
+  return sooner && (sooner.retryAfterSeconds ?? Infinity) < saidSeconds ? sooner : last;
 }
 
 /** Everybody who could serve is full: the client reads when to come again. */
@@ -315,12 +375,15 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
   const rejected = isFatal ? new AttemptFailure(failure, "rejected", refusal) : failed;
   if (!restKey(deps, attempt, request.model, rejected)) {
     exclude(run, channel);
+    if (failed.verdict === "limited" && (failure.retryAfterSeconds ?? 0) > 0) patienceOf(run).asked(channel);
     reportFailed(run, channel, failed);
   }
   // With the last key that was on its channel goes off.
   if (isFatal) void disableFor(deps, attempt, refusal);
   if (request.request.signal.aborted) return false;
-  return policy.mayRetry ? policy.mayRetry(failed, channel) : mayRetry(failed, channel.type);
+  return policy.mayRetry
+    ? policy.mayRetry(failed, channel)
+    : mayRetry(failed, channel.type, deps.options.get("AutomaticRetryStatusCodes"));
 }
 
 /** What the channel's model met; a channel none of whose keys is accepted has no model that works. */
@@ -332,6 +395,8 @@ function reportFailed(
   const { deps, picker } = services;
   const nowMs = deps.clock.monotonicMs();
   if (verdict === "ok") picker.succeeded(channel, request.model, nowMs);
+  // Of several keys each rests for itself until its own time.
+  else if (verdict === "limited" && channel.keys.length > 1) picker.abandoned(channel, request.model);
   else {
     const isWhole = verdict === "rejected" && deps.keyring.areAllRejected(channel);
     const { retryAfterSeconds } = failure;

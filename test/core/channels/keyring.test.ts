@@ -89,3 +89,19 @@ test("a rejected key rests for every model", () => {
   ring.rest(channel, 1, rest(100), 0);
   expect(ring.areAllRejected(channel)).toBe(true);
 });
+
+test("a key whose provider named a time is not fit before it, and one whose rest we guessed is asked first", () => {
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
+  const channel = channelOf("a", "b", "c");
+  const limited = (index: number, restMs: number, untilUpstream: boolean) =>
+    ring.rest(channel, index, { reason: "limited", restMs, detail: "", model: "m", untilUpstream }, 0);
+  ring.rest(channel, 0, rest(10), 0);
+  limited(1, 100, true);
+  expect([ring.fitness(channel, "m", 0), ring.fitAtMs(channel, "m", 0)]).toEqual(["fit", 0]);
+  limited(2, 200, false);
+  expect([ring.fitness(channel, "m", 0), ring.next(channel, "m", 0)?.key]).toEqual(["resting", "c"]);
+  limited(2, 300, true);
+  expect([ring.fitness(channel, "m", 0), ring.fitAtMs(channel, "m", 0)]).toEqual(["patient", 10]);
+  expect([ring.fitness(channel, "m", 10), ring.next(channel, "m", 10)?.key]).toEqual(["fit", "a"]);
+  expect(ring.fitness(channel, "other", 0)).toBe("fit");
+});

@@ -16,6 +16,7 @@ import type { AttemptLimits } from "./attempt.ts";
 import { disableFor, mustDisable } from "./auto-disable.ts";
 import type { AttemptNote } from "./call.ts";
 import type { ErrorRows } from "./error-rows.ts";
+import { restKey, tellFailed, tellNothing, tellServed } from "./findings.ts";
 import { createPatience } from "./patience.ts";
 import type { Patience } from "./patience.ts";
 import { goneReason } from "./plan.ts";
@@ -103,10 +104,6 @@ interface Run {
 
 const NONE: ReadonlySet<number> = new Set();
 const BYTES_PER_MIB = 1024 * 1024;
-/** How long a key rests that its provider rejected, or asked to be patient with. */
-const REJECTED_KEY_MS = 600_000;
-const LIMITED_KEY_MS = 30_000;
-const LONGEST_QUOTA_MS = 24 * 3_600_000;
 
 /**
  * Runs attempts until one succeeds, under one deadline. `tryOne` throws an AttemptFailure (or a retryable Failure) for a
@@ -147,7 +144,7 @@ export async function attemptChannels<T>(
       last = saturatedFailure(run, last) ?? last;
       break;
     }
-    const { channel, keyIndex, lease } = place;
+    const { channel, lease } = place;
     const startedMs = performance.now();
     const deadlineMs = deadlineAtMs - startedMs;
     if (deadlineMs <= 0) {
@@ -160,7 +157,7 @@ export async function attemptChannels<T>(
       if (policy.tellsEnd !== true && policy.keepsLease !== true) lease.release();
       note(request, channel, startedMs, "ok", 200);
       if (!request.isTest) {
-        keyring.wake(channel, keyIndex, request.model);
+        if (!keyring.isCalm()) tellServed(services, place, request.model, policy.tellsEnd === true);
         if (policy.tellsEnd === true) picker.opened(channel, request.model);
         else picker.succeeded(channel, request.model, clock.monotonicMs());
       }
@@ -168,7 +165,7 @@ export async function attemptChannels<T>(
     } catch (thrown) {
       lease.release();
       if (isBeyond(thrown) && !request.pinned) {
-        picker.abandoned(channel, request.model);
+        tellNothing(services, attempt, request.model);
         exclude(run, channel);
         last = thrown;
         continue;
@@ -176,7 +173,7 @@ export async function attemptChannels<T>(
       // Findings of our own (mapping, override) that hold for every channel end the request.
       const failed = thrown instanceof Failure && thrown.retryable ? attemptFailure(thrown) : thrown;
       if (!(failed instanceof AttemptFailure)) {
-        picker.abandoned(channel, request.model);
+        tellNothing(services, attempt, request.model);
         throw failed;
       }
       note(request, channel, startedMs, failed.failure.code, failed.failure.upstreamStatus);
@@ -359,12 +356,12 @@ function isBeyond(thrown: unknown): boolean {
 /** What a failed attempt does to log, key and channel; true when another one may follow. */
 function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): boolean {
   const { services, request, policy } = run;
-  const { deps, picker } = services;
+  const { deps } = services;
   const { channel } = attempt;
   const { failure } = failed;
   // No finding about the channel.
   if (failure.code === "client_gone" || failure.code === "server_draining") {
-    picker.abandoned(channel, request.model);
+    tellNothing(services, attempt, request.model);
     return false;
   }
   logFailure(run, attempt, failed);
@@ -376,7 +373,7 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
   if (!restKey(deps, attempt, request.model, rejected)) {
     exclude(run, channel);
     if (failed.verdict === "limited" && (failure.retryAfterSeconds ?? 0) > 0) patienceOf(run).asked(channel);
-    reportFailed(run, channel, failed);
+    tellFailed(services, attempt, request.model, failed);
   }
   // With the last key that was on its channel goes off.
   if (isFatal) void disableFor(deps, attempt, refusal);
@@ -384,59 +381,6 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
   return policy.mayRetry
     ? policy.mayRetry(failed, channel)
     : mayRetry(failed, channel.type, deps.options.get("AutomaticRetryStatusCodes"));
-}
-
-/** What the channel's model met; a channel none of whose keys is accepted has no model that works. */
-function reportFailed(
-  { services, request }: Run,
-  channel: Channel,
-  { verdict, failure }: AttemptFailure,
-): void {
-  const { deps, picker } = services;
-  const nowMs = deps.clock.monotonicMs();
-  if (verdict === "ok") picker.succeeded(channel, request.model, nowMs);
-  // Of several keys each rests for itself until its own time.
-  else if (verdict === "limited" && channel.keys.length > 1) picker.abandoned(channel, request.model);
-  else {
-    const isWhole = verdict === "rejected" && deps.keyring.areAllRejected(channel);
-    const { retryAfterSeconds } = failure;
-    picker.failed(channel, request.model, { reason: verdict, isWhole, retryAfterSeconds }, nowMs);
-  }
-}
-
-/**
- * Rests the key of a failed attempt when it is the key that failed: for the model that it is too much for, or for all when
- * it is rejected. True when other keys of the channel go on.
- */
-export function restKey(
-  deps: Pick<Deps, "keyring" | "clock" | "caps">,
-  { channel, keyIndex }: Pick<ChannelAttempt, "channel" | "keyIndex">,
-  model: string,
-  { failure, verdict }: AttemptFailure,
-): boolean {
-  if (verdict !== "rejected" && verdict !== "limited") return false;
-  const wantedMs = (failure.retryAfterSeconds ?? 0) * 1000;
-  const id = channel.keyRows[keyIndex]?.id ?? 0;
-  if (verdict === "limited") deps.caps.countLimited(id);
-  // An account that is used up until tomorrow says so; who only asks for patience is believed ten minutes.
-  const mostMs = failure.kind === "upstream-quota" ? LONGEST_QUOTA_MS : REJECTED_KEY_MS;
-  const leastMs = verdict === "rejected" ? REJECTED_KEY_MS : 1000;
-  const restMs =
-    wantedMs > 0
-      ? Math.max(leastMs, Math.min(wantedMs, mostMs))
-      : verdict === "rejected"
-        ? REJECTED_KEY_MS
-        : LIMITED_KEY_MS;
-  const detail = failure.internal?.slice(0, 200) ?? failure.code;
-  const untilUpstream = wantedMs > 0;
-  const rest = {
-    reason: verdict,
-    restMs,
-    detail,
-    untilUpstream,
-    ...(verdict === "limited" ? { model } : {}),
-  };
-  return deps.keyring.rest(channel, keyIndex, rest, deps.clock.monotonicMs());
 }
 
 /** Where every channel is of a provider that is gone or not served, the client reads that. */

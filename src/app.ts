@@ -35,6 +35,7 @@ import { createCostBook } from "./core/costs/book.ts";
 import { createPriceBook } from "./core/prices/price-book.ts";
 import { priceRecorder } from "./core/prices/revisions.ts";
 import { createReach } from "./net/reach.ts";
+import { createPicker } from "./core/channels/picker.ts";
 import { createRouting } from "./core/channels/routing.ts";
 import { createCatalogue } from "./core/channels/catalogue.ts";
 import { createMaintenance } from "./core/site/maintenance.ts";
@@ -155,6 +156,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     inbox,
     guard: createGuard(overrides.lookup),
     reach,
+    picker: createPicker(routing),
     keyring: createKeyring(caps),
     caps,
     presets: { byType: presetModelsByType(), all: listPresetModels() },

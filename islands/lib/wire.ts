@@ -8,6 +8,7 @@ export type TokenRow = ResponseData<typeof api.token.get>[number];
 export type ChannelRow = ResponseData<typeof api.channel.search.get>[number];
 export type ChannelSummary = ResponseData<typeof api.channel.summary.get>;
 export type ChannelKeyState = ResponseData<ReturnType<typeof api.channel.keys>["get"]>[number];
+export type ChannelCell = ResponseData<ReturnType<typeof api.channel.cells>["get"]>[number];
 export type UserRow = ResponseData<typeof api.user.search.get>["items"][number];
 export type UserBulkHead = ResponseData<typeof api.user.bulk.get>[number];
 export type UserBulkRun = ResponseData<ReturnType<typeof api.user.bulk>["get"]>;

@@ -31,6 +31,7 @@ import {
 } from "./values.ts";
 
 const RoutingPart = lazyPart(() => import("./routing-part.tsx"));
+const HealthPart = lazyPart(() => import("./health-part.tsx"));
 const RewritePart = lazyPart(() => import("./rewrite-part.tsx"));
 
 const JSON_FIELDS = [
@@ -170,6 +171,7 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
         ) : null}
       </Section>
       <ConnectionPart form={form} row={row} />
+      {row ? <HealthPart id={row.id} /> : null}
       <RoutingPart
         form={form}
         row={row}

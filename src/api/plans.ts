@@ -14,7 +14,6 @@ import { plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure } from "../shared/failures.ts";
-import { PLAN_RESETS, PLAN_STACKS, PLAN_UNITS } from "../shared/plan-terms.ts";
 
 const integer = t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER });
 const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
@@ -24,14 +23,15 @@ const terms = {
   price: plainText(20),
   currency: plainText(8),
   wallet_price: integer,
-  duration_unit: t.UnionEnum(PLAN_UNITS),
+  // No UnionEnum: it has a default, and what is not named stays.
+  duration_unit: t.Union([t.Literal("day"), t.Literal("week"), t.Literal("month"), t.Literal("year")]),
   duration_count: integer,
-  reset: t.UnionEnum(PLAN_RESETS),
+  reset: t.Union([t.Literal("none"), t.Literal("day"), t.Literal("week"), t.Literal("month")]),
   quota: integer,
   group: plainText(64),
   overflow: t.Boolean(),
   max_per_user: integer,
-  stack: t.UnionEnum(PLAN_STACKS),
+  stack: t.Union([t.Literal("extend"), t.Literal("parallel")]),
   enabled: t.Boolean(),
 };
 /** Why, for the history of prices. */

@@ -3,7 +3,13 @@
 import { definitionOf, isOptionKey, optionRows } from "../options/definitions.ts";
 import type { OptionKey } from "../options/definitions.ts";
 import type { OptionStore, OptionWrite } from "../options/store.ts";
-import { fieldsOf as termsOf, isOfPlanField, PLAN_DEFAULTS, PLAN_FIELDS, planColumns } from "../plans/plans.ts";
+import {
+  fieldsOf as termsOf,
+  isOfPlanField,
+  PLAN_DEFAULTS,
+  PLAN_FIELDS,
+  planColumns,
+} from "../plans/plans.ts";
 import type { PlanFieldKind, PlanFields } from "../plans/plans.ts";
 import { refuse } from "../../shared/failures.ts";
 import { SOLD_PLANS } from "../../shared/price-desk.ts";
@@ -187,7 +193,11 @@ function planAfter(shown: string, before: unknown, after: unknown): PlanFields |
 }
 
 /** The terms of plans that the changes make or change, judged by the groups and the titles that there will be. */
-function judgePlans(texts: PriceTexts, changes: readonly PriceChange[], groups: Record<string, unknown>): void {
+function judgePlans(
+  texts: PriceTexts,
+  changes: readonly PriceChange[],
+  groups: Record<string, unknown>,
+): void {
   const plans = entriesOf(SOLD_PLANS, textOf(texts, SOLD_PLANS));
   for (const { name, after } of changes) {
     if (after === null) plans.delete(name);

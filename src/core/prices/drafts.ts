@@ -265,17 +265,12 @@ async function applyDraft(deps: DueDeps, draft: Draft): Promise<Outcome> {
   }
 }
 
-function* dueSteps(
-  deps: DueDeps,
-  tx: Orm,
-  draft: Draft,
-): Steps<WriteMade<Outcome>> {
+function* dueSteps(deps: DueDeps, tx: Orm, draft: Draft): Steps<WriteMade<Outcome>> {
   const { db } = deps;
   const revision = yield* lockPrices(db, tx);
   const texts = yield* pricesInside(db, tx);
   const touched = touchedSince(texts, draft.changes);
-  const failure =
-    touched.length > 0 ? { code: "price_plan_stale", names: placesText(touched) } : undefined;
+  const failure = touched.length > 0 ? { code: "price_plan_stale", names: placesText(touched) } : undefined;
   const { priceDrafts } = db.t;
   const [moved] = yield* q(
     tx

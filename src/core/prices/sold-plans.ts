@@ -58,7 +58,9 @@ export function* writePlanSteps(
   const known = new Map(rows.map((row) => [row.id, row]));
   const changes: PriceChange[] = [];
   // Titles that go are free for those that come.
-  for (const write of writes.toSorted((a, b) => Number(a.columns !== undefined) - Number(b.columns !== undefined))) {
+  for (const write of writes.toSorted(
+    (a, b) => Number(a.columns !== undefined) - Number(b.columns !== undefined),
+  )) {
     const row = known.get(write.id);
     if (write.id > 0 && !row) throw refuse("plan_missing");
     const before = row && row.deletedAt === null ? fieldsOf(row) : null;

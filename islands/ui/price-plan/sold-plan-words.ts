@@ -29,7 +29,8 @@ interface Change {
   after: unknown;
 }
 
-type Terms = Readonly<Record<string, unknown>>;
+type Term = string | number | boolean;
+type Terms = Readonly<Record<string, Term>>;
 
 const termsOf = (value: unknown): Terms | undefined =>
   typeof value === "object" && value !== null ? (value as Terms) : undefined;
@@ -44,15 +45,15 @@ export function placeName({ key, name, before, after }: Change): string {
   return typeof title === "string" ? title : name;
 }
 
-function termText(t: Translate, term: string, value: unknown): string {
+function termText(t: Translate, term: string, value: Term | undefined): string {
   if (typeof value === "boolean") return t(value ? "common.yes" : "common.no");
   if (typeof value === "number") return formatNumber(value);
   if (value === undefined) return t("plan.none");
   if (value === "") return t("plan.empty");
-  if (term === "duration_unit") return t(`plans.unitName.${String(value)}`);
-  if (term === "reset") return t(`plans.resetName.${String(value)}`);
+  if (term === "duration_unit") return t(`plans.unitName.${value}`);
+  if (term === "reset") return t(`plans.resetName.${value}`);
   if (term === "stack") return t(value === "parallel" ? "plans.stackParallel" : "plans.stackExtend");
-  return String(value);
+  return value;
 }
 
 export interface TermLine {

@@ -23,7 +23,7 @@ function actorOf({ userId, username, origin }: OptionAuthor): AuditActor {
 /** What people change, and settings files; what the program itself renews is in the history of prices. */
 const isTold = ({ userId, kind }: OptionAuthor): boolean => userId > 0 || kind === "cli";
 
-type Terms = Readonly<Record<string, unknown>>;
+type Terms = Readonly<Record<string, string | number | boolean>>;
 
 /** A plan that is sold, made, changed or taken away: what it is called, and which of its terms are others. */
 function planTold({ key, ...change }: BesideChange): Pick<AuditEntry, "action" | "params"> | undefined {

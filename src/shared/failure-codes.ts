@@ -222,6 +222,7 @@ export const CONSOLE_CODES = {
   internal_error: ["internal"],
   invalid_params: ["client"],
   last_method: ["client"],
+  limit_unknown: ["client"],
   log_clear_running: ["client"],
   log_export_running: ["limit"],
   log_target_missing: ["client"],

@@ -304,6 +304,7 @@ export const CONSOLE_CODES = {
   option_no_default: ["client"],
   option_not_bool: ["client"],
   option_not_int: ["client"],
+  option_not_statuses: ["client"],
   option_not_json: ["client"],
   option_not_list: ["client"],
   option_not_map: ["client"],

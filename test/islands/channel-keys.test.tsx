@@ -158,7 +158,16 @@ describe("what is done to one key", () => {
             ? []
             : id === 1
               ? [{ index: 0, key_id: 1, success: true, message: "", time: 0.314 }]
-              : [{ index: 1, key_id: 2, success: false, message: "Incorrect key", code: "x", time: 0.1 }],
+              : [
+                  {
+                    index: 1,
+                    key_id: 2,
+                    success: false,
+                    message: "Incorrect key",
+                    code: "upstream_auth",
+                    time: 0.1,
+                  },
+                ],
       }),
     );
     await island.user.click(manager().getByRole("button", { name: "Test team A (••••1111)" }));

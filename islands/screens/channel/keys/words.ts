@@ -7,7 +7,7 @@ import type { ChannelKeyState } from "../../../lib/wire.ts";
 import type { StatusTone } from "../../../ui/badges.tsx";
 
 export const KEY_ON = 1;
-export const KEY_OFF = 2;
+const KEY_OFF = 2;
 
 /** By its last characters; a short key has none to show, and goes by its place. */
 export function markOf(t: Translate, { tail, index }: Pick<ChannelKeyState, "tail" | "index">): string {

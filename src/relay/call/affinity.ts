@@ -255,6 +255,7 @@ function followed(
   if (!isCalm && !picker.isUsable(channel, model, nowMs)) return "resting";
   if (channel.isCapped && !deps.caps.hasRoom(channel, keyIndex, tokens, nowMs)) return "full";
   if (!isCalm) picker.take(channel, model, nowMs);
+  deps.keyring.take(channel, keyIndex, model, nowMs);
   return { channel, keyIndex };
 }
 

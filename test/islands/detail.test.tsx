@@ -509,3 +509,31 @@ describe("without figures", () => {
     expect(tiles()).toEqual([]);
   });
 });
+
+describe("prompt caches", () => {
+  const sums = { calls: 4, input: 1000, read: 600, saved: 540_000 };
+  const rates = (by: string, rows: object[]) => ({
+    success: true,
+    data: { from: 0, to: 1, by, total: sums, rows, others: 0 },
+  });
+
+  test("administrators read hit rate and money saved by channel, and by what else they ask for", async () => {
+    const island = open({ page: { isAdmin: true } });
+    island.answer("GET /api/data/margin", { success: false });
+    island.answer("GET /api/data/cache", rates("channel", [{ id: "7", name: "Azure", ...sums }]));
+    const panel = within(await screen.findByRole("region", { name: "Prompt caches" }));
+    expect(panel.getByText(/^60% of the prompts came from a cache; without it .* \$1\.08 more/)).toBeTruthy();
+    expect(panel.getByRole("row", { name: /Azure.*1,000.*60%.*\$1\.08/ })).toBeTruthy();
+    const loss = { ...sums, saved: -500_000, kept: 3, switched: 1 };
+    island.answer("GET /api/data/cache", rates("rule", [{ id: "prefix", name: "prefix", ...loss }]));
+    await island.user.click(panel.getByRole("button", { name: "Rule" }));
+    expect(await panel.findByRole("row", { name: /prefix.*3.*1.*1,000.*60%.*−\$1\.00/ })).toBeTruthy();
+    expect(island.requests.filter(({ path }) => path === "/api/data/cache").length).toBe(2);
+  });
+
+  test("users do not see it", async () => {
+    open();
+    await settle();
+    expect(screen.queryByRole("region", { name: "Prompt caches" })).toBeNull();
+  });
+});

@@ -36,6 +36,7 @@ export interface ChannelValues extends Record<string, unknown> {
   allowIncludeObfuscation: boolean;
   disableStore: boolean;
   claudeBetaQuery: boolean;
+  sessionHint: boolean;
   /** Gates that this editor does not know, as a JSON object. */
   otherGates: string;
   forceFormat: boolean;
@@ -79,6 +80,7 @@ export const NEW_CHANNEL: ChannelValues = {
   allowIncludeObfuscation: false,
   disableStore: false,
   claudeBetaQuery: false,
+  sessionHint: false,
   otherGates: "",
   forceFormat: false,
   thinkingToContent: false,
@@ -103,6 +105,7 @@ export const REWRITE_FIELDS = [
   "allowIncludeObfuscation",
   "disableStore",
   "claudeBetaQuery",
+  "sessionHint",
   "statusCodeMapping",
   "forceFormat",
   "thinkingToContent",
@@ -197,6 +200,7 @@ const GATES = {
   allow_include_obfuscation: "allowIncludeObfuscation",
   disable_store: "disableStore",
   claude_beta_query: "claudeBetaQuery",
+  session_hint: "sessionHint",
 } as const satisfies Partial<Record<ChannelGate, keyof ChannelValues>>;
 type GateName = keyof typeof GATES;
 type GateValues = Record<(typeof GATES)[GateName], boolean> & Pick<ChannelValues, "otherGates">;

@@ -33,7 +33,7 @@ export interface Binding {
   untilMs: number;
   /** Calls that it served. */
   times: number;
-  /** Proofs of another account may stand in its conversation: it went from one to the next. */
+  /** Proofs of another account stand in its conversation: this one has said so. */
   isMixed: boolean;
   /** Of what must be found again. */
   object: RemoteObject | undefined;

@@ -88,6 +88,8 @@ interface AffinityStats {
 export interface AffinityStore {
   /** HMAC of the name: the id of its binding, 32 hex digits. */
   idOf(name: AffinityName): string;
+  /** Nothing is bound: where nothing is to choose either, nobody need be asked about. */
+  isEmpty(): boolean;
   find(id: string, nowMs: number): Binding | undefined;
   /** Puts it in force, for `ttlMs` from now on. */
   bind(id: string, binding: Omit<Binding, "untilMs" | "times" | "object" | "use">, nowMs: number): void;
@@ -173,6 +175,7 @@ export function createAffinityStore({
       const name = JSON.stringify(["affinity", userId, group, model, rule, value]);
       return seal.mac(name).toString("hex").slice(0, ID_CHARS);
     },
+    isEmpty: () => bindings.size === 0,
     find(id, nowMs) {
       const found = bindings.get(id);
       if (!found) return undefined;

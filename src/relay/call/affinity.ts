@@ -157,7 +157,7 @@ function bringsProof({ body, request }: NamedCall): boolean {
   );
 }
 
-/** Undefined where nothing names a session, or nothing is to choose. */
+/** Undefined where nothing names a session, or nothing is to choose and nothing bound. */
 export function affinityOf(
   deps: Pick<Deps, "options" | "routing" | "affinity" | "seal">,
   call: NamedCall,
@@ -165,7 +165,8 @@ export function affinityOf(
   const { options, affinity } = deps;
   if (!options.get("channel_affinity_setting.enabled")) return undefined;
   const rules = options.get("channel_affinity_setting.rules");
-  if (rules.length === 0 && !hasChoice(deps, call.caller, call.model)) return undefined;
+  // Where the last choice has gone, bindings still say whose proofs a call brings back.
+  if (rules.length === 0 && affinity.isEmpty() && !hasChoice(deps, call.caller, call.model)) return undefined;
   const named =
     (rules.length > 0 ? namedByRule(call, compiledRules(rules)) : undefined) ??
     (call.endpoint.isConversation ? byItself(call) : undefined);

@@ -231,7 +231,7 @@ function Words({ label, words, disabled, onChange }: WordsProps) {
       {(id) => (
         <textarea
           id={id}
-          className="textarea mono w-full"
+          className="textarea mono min-h-10 w-full"
           rows={Math.min(6, Math.max(1, words.length))}
           spellCheck={false}
           disabled={disabled}

@@ -191,7 +191,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   });
   const jobs = createScheduler(
     deps,
-    jobsOf(deps, watch, () => pollTasks(deps)),
+    jobsOf(deps, watch, () => pollTasks(deps), env.logRetentionDays),
   );
   return {
     deps,

@@ -2,6 +2,7 @@
 // Refuses users other people's rows; only administrators filter by user and channel and may clear.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import { readUntil } from "../core/kit/read-until.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
 import type { LogFilter } from "../core/logs/filter.ts";
 import { logHistogram } from "../core/logs/histogram.ts";
@@ -67,36 +68,43 @@ export function logs(deps: Deps, session: SessionSettings) {
     .use(policy(session))
     .get(
       "/log/",
-      async ({ query, language }) => {
+      async ({ query, language, request }) => {
         const at = pageOf(query, 1, LARGE_PAGE_SIZE);
         const paging = { limit: at.pageSize, offset: at.offset };
-        const found = await listLogs(deps, await adminLogFilter(deps, query), paging);
+        const found = await listLogs(readUntil(deps, request), await adminLogFilter(deps, query), paging);
         return page(found, at, language);
       },
       { access: "admin", query: t.Object({ ...pageQuery, ...adminLogFields }) },
     )
     .get(
       "/log/self",
-      async ({ actor, query, language }) => {
+      async ({ actor, query, language, request }) => {
         const at = pageOf(query, 1, LARGE_PAGE_SIZE);
         const paging = { limit: at.pageSize, offset: at.offset };
-        const found = await listOwnLogs(deps, actor, logFilterOf(query), paging);
+        const found = await listOwnLogs(readUntil(deps, request), actor, logFilterOf(query), paging);
         return page(found, at, language);
       },
       { access: "user", query: t.Object({ ...pageQuery, ...logFields }) },
     )
-    .get("/log/stat", async ({ query }) => ok(await logStat(deps, await adminLogFilter(deps, query))), {
-      access: "admin",
-      query: t.Object(adminLogFields),
-    })
+    .get(
+      "/log/stat",
+      async ({ query, request }) =>
+        ok(await logStat(readUntil(deps, request), await adminLogFilter(deps, query))),
+      {
+        access: "admin",
+        query: t.Object(adminLogFields),
+      },
+    )
     .get(
       "/log/self/stat",
-      async ({ actor, query }) => ok(await logStat(deps, { ...logFilterOf(query), userId: actor.id })),
+      async ({ actor, query, request }) =>
+        ok(await logStat(readUntil(deps, request), { ...logFilterOf(query), userId: actor.id })),
       { access: "user", query: t.Object({ ...logFields, channel: queryText(20) }) },
     )
     .get(
       "/log/histogram",
-      async ({ query }) => ok(await logHistogram(deps, bounded(await adminLogFilter(deps, query)))),
+      async ({ query, request }) =>
+        ok(await logHistogram(readUntil(deps, request), bounded(await adminLogFilter(deps, query)))),
       {
         access: "admin",
         query: t.Object(adminLogFields),
@@ -104,15 +112,20 @@ export function logs(deps: Deps, session: SessionSettings) {
     )
     .get(
       "/log/self/histogram",
-      async ({ actor, query }) =>
-        ok(await logHistogram(deps, bounded({ ...logFilterOf(query), userId: actor.id }))),
+      async ({ actor, query, request }) =>
+        ok(
+          await logHistogram(readUntil(deps, request), bounded({ ...logFilterOf(query), userId: actor.id })),
+        ),
       { access: "user", query: t.Object(logFields) },
     )
     .get(
       "/log/search",
-      async ({ query }) => {
+      async ({ query, request }) => {
         const limit = matchesWanted(query);
-        return { ...ok(await searchLogs(deps, query.keyword ?? "", limit)), page_size: limit };
+        return {
+          ...ok(await searchLogs(readUntil(deps, request), query.keyword ?? "", limit)),
+          page_size: limit,
+        };
       },
       { access: "admin", query: searchQuery },
     )

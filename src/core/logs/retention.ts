@@ -2,7 +2,7 @@
 // balances came from and who did what (identity.md, section 8). Small steps on the embedded database; on PostgreSQL a month
 // is one part of the table, which is dropped.
 // Refuses to hold up anybody: no step is longer than some milliseconds, and PostgreSQL's locks are given up after a moment.
-import { and, asc, gte, inArray, lt, sql } from "drizzle-orm";
+import { and, gte, inArray, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { q, rawQuery } from "../../db/database.ts";
 import type { Orm, RawRow, Steps } from "../../db/database.ts";

@@ -35,7 +35,11 @@ async function indexesOf({ db }: Pick<Deps, "db">): Promise<{ name: string; sql:
   const rows = await (db.orm as unknown as { $client: Sql }).$client.unsafe(
     "select indexname as name, indexdef as sql from pg_indexes where tablename = 'logs' and indexdef not like '%UNIQUE%'",
   );
-  return rows.map((row) => ({ name: String(row["name"]), sql: String(row["sql"]) }));
+  // PostgreSQL tells a partitioned table's index without those of its parts.
+  return rows.map((row) => ({
+    name: String(row["name"]),
+    sql: String(row["sql"]).replace(" ON ONLY ", " ON "),
+  }));
 }
 
 /** The whole numbers i from one to another. */

@@ -96,8 +96,8 @@ describe.each(DATABASE_KINDS)("the log's statements on %s", (database) => {
     const lite = app.deps.db.client;
     if (!lite) {
       const [row] = await client().unsafe(`explain (format json) ${text}`, params as string[]);
-      const [{ Plan: plan }] = row?.["QUERY PLAN"] as [{ Plan: PlanNode }];
-      return faultsOf(plan);
+      const plans = (row?.["QUERY PLAN"] ?? []) as { Plan: PlanNode }[];
+      return plans.flatMap((each) => faultsOf(each.Plan));
     }
     const steps = lite.prepare<{ detail: string }, (string | number | null)[]>(`explain query plan ${text}`);
     try {

@@ -867,6 +867,9 @@ export function buildSchema(d: Dialect) {
       /** What an inviter was given for it, and who; 0 once it was taken back. */
       rewardQuota: d.big().notNull().default(0),
       rewardUserId: d.big().notNull().default(0),
+      /** What was taken back of it, and how much of that from the balance: a refund that fails gives both again. */
+      rewardBackQuota: d.big().notNull().default(0),
+      rewardBackDebited: d.big().notNull().default(0),
       createdAt: d.big().notNull(),
       updatedAt: d.big().notNull(),
       expiresAt: d.big().notNull(),

@@ -226,7 +226,12 @@ function Credits({ data, table, round }: HistoryProps) {
       align: "end",
       card: "badge",
       cell: (row) =>
-        row.quota > 0 ? <Money quota={row.quota} /> : <span className="text-muted">{t("common.none")}</span>,
+        row.quota === 0 ? (
+          <span className="text-muted">{t("common.none")}</span>
+        ) : (
+          // What went back with a refund is below zero.
+          <Money quota={row.quota} />
+        ),
     },
   ];
   return (

@@ -23,6 +23,8 @@ const wishBody = t.Object({
   method: t.Optional(plainText(32)),
   /** Any: what is no whole number gets a sentence of its own. */
   amount: t.Optional(t.Any()),
+  /** Units in place of it, where the site shows a currency of its own. */
+  quota: t.Optional(t.Any()),
 });
 /** As consoles of old send it. */
 const oldBody = t.Object({
@@ -57,13 +59,14 @@ function payRoutes(deps: Deps, session: SessionSettings) {
     .get("/topup/info", () => ok(topUpOffers(deps)), { access: "user" })
     .post(
       "/topup/amount",
-      ({ actor, body: { rail, method, amount } }) => ok(costOf(actor, { rail, method, amount })),
+      ({ actor, body: { rail, method, amount, quota } }) =>
+        ok(costOf(actor, { rail, method, amount, quota })),
       { access: "user", body: wishBody },
     )
     .post(
       "/topup/pay",
-      async ({ actor, body: { rail, method, amount } }) => {
-        const { tradeNo, url, fields } = await pay(deps, actor, { rail, method, amount });
+      async ({ actor, body: { rail, method, amount, quota } }) => {
+        const { tradeNo, url, fields } = await pay(deps, actor, { rail, method, amount, quota });
         return ok({ trade_no: tradeNo, url, fields: fields ?? null });
       },
       { access: "user", body: wishBody },

@@ -83,6 +83,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     return row;
   }
 
+  async function shown() {
+    const { body } = await app.call<{ data: Record<string, unknown> }>("GET", "/api/status");
+    return [body.data["quota_display_type"], body.data["display_in_currency"]];
+  }
+
   async function endAt(id: number, expiresAt: number): Promise<void> {
     const { redemptions } = app.deps.db.t;
     await app.deps.db.orm.update(redemptions).set({ expiresAt }).where(eq(redemptions.id, id));
@@ -228,8 +233,46 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(await rowOf(user.id)).toMatchObject({ affCount: 0, affQuota: 0, affHistoryQuota: 0, quota: -600 });
     const taken = await app.deps.db.orm.select().from(credits).where(eq(credits.userId, user.id));
     expect(taken.map(({ kind, amount, ref }) => [kind, amount, ref])).toEqual([
-      ["invite", -600, `${other}:reward`],
+      ["invite", -600, `${other}:reward:lost:${other}`],
     ]);
+  });
+
+  test("a refund that fails gives the reward again, to where it was taken from, as often as it happens", async () => {
+    await set("QuotaForInviter", "700");
+    await set("InviteRewardAfterFirstOrder", "true");
+    const guest = await invite(user);
+    const tradeNo = await ordered(guest.id);
+    await paid(tradeNo);
+    const { users, credits } = app.deps.db.t;
+    // Part of it was transferred and spent: that part is taken from the balance.
+    await app.deps.db.orm.update(users).set({ affQuota: 300 }).where(eq(users.id, user.id));
+    const tell = (eventId: string, minor: number) =>
+      takeBack(app.deps, { tradeNo, eventId: `${eventId}:${tradeNo}`, reason: "refund" }, () => ({
+        refundedMinor: minor,
+      }));
+    const before = { affCount: 1, affQuota: 300, affHistoryQuota: 700, quota: 0 };
+    const gone = { affCount: 0, affQuota: 0, affHistoryQuota: 0, quota: -400 };
+    for (const round of ["first", "second"]) {
+      await tell(`${round} refund`, 7300);
+      expect(await rowOf(user.id)).toMatchObject(gone);
+      await tell(`${round} failure`, round === "first" ? 0 : 100);
+      await tell(`${round} failure`, round === "first" ? 0 : 100);
+      expect(await rowOf(user.id)).toMatchObject(before);
+    }
+    // While the whole is disputed nothing comes again; once that is won it does.
+    await tell("third refund", 7300);
+    const dispute = (eventId: string, disputedMinor: number, refundedMinor: number) =>
+      takeBack(app.deps, { tradeNo, eventId: `${eventId}:${tradeNo}`, reason: "dispute" }, () => ({
+        disputedMinor,
+        refundedMinor,
+      }));
+    await dispute("opened", 7300, 7300);
+    await dispute("failed meanwhile", 7300, 0);
+    expect(await rowOf(user.id)).toMatchObject(gone);
+    await dispute("won", 0, 0);
+    expect(await rowOf(user.id)).toMatchObject(before);
+    const booked = await app.deps.db.orm.select().from(credits).where(eq(credits.userId, user.id));
+    expect(booked.map(({ amount }) => amount)).toEqual([-400, 400, -400, 400, -400, 400]);
   });
 
   test("gifts are booked by kind, and a refund of everything that was paid never pays one out", async () => {
@@ -256,10 +299,6 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   });
 
   test("the two options of display say one thing, whichever is saved; amounts of the API stay dollars or units", async () => {
-    const shown = async () => {
-      const { body } = await app.call<{ data: Record<string, unknown> }>("GET", "/api/status");
-      return [body.data["quota_display_type"], body.data["display_in_currency"]];
-    };
     const unit = async () => {
       const { body } = await app.call<{ data: { unit: string } }>(
         "GET",
@@ -288,5 +327,40 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       .onConflictDoUpdate({ target: options.key, set: { value: "false" } });
     await app.deps.options.reload();
     expect([await shown(), await unit()]).toEqual([["TOKENS", false], "quota"]);
+  });
+
+  test("display: a file that names one of its two options ends in what it says, whatever the site showed", async () => {
+    const [type, inCurrency] = ["QuotaDisplayType", "DisplayInCurrencyEnabled"];
+    const send = async (verb: "plan" | "apply", document: object) => {
+      const body = { document: { format: 1, ...document }, accept_guards: true };
+      const answer = await app.call<{ data: { status: string } }>("POST", `/api/config/${verb}`, body, root);
+      return answer.body.data.status;
+    };
+    const apply = (document: object) => send("apply", document);
+    const written = { [type]: "TOKENS", [inCurrency]: false };
+    for (const [site, file, ends] of [
+      [written, { [type]: "CNY" }, ["CNY", true]],
+      [written, { [inCurrency]: true }, ["USD", true]],
+      // What the file says stands already, and the other of the two hid it.
+      [{ [type]: "CUSTOM", [inCurrency]: false }, { [type]: "CUSTOM" }, ["CUSTOM", true]],
+      [{ [type]: "CUSTOM", [inCurrency]: true }, { [inCurrency]: true }, ["CUSTOM", true]],
+      [{ [type]: "CNY", [inCurrency]: true }, { [inCurrency]: false }, ["TOKENS", false]],
+      [{ [type]: "CNY", [inCurrency]: true }, { [type]: "TOKENS" }, ["TOKENS", false]],
+      [written, { [type]: "CNY", [inCurrency]: true }, ["CNY", true]],
+      [written, {}, ["TOKENS", false]],
+    ] as const) {
+      await apply({ options: site });
+      await apply({ options: file });
+      expect([file, await shown()]).toEqual([file, [...ends]]);
+      expect(await send("plan", { options: file })).toBe("nothing");
+    }
+    // Pruned: what the file does not name is as shipped, but not against what it names.
+    await apply({ options: written });
+    await apply({ prune: ["options"], options: { [type]: "CNY" } });
+    expect(await shown()).toEqual(["CNY", true]);
+    await apply({ prune: ["options"], options: { [inCurrency]: false } });
+    expect(await shown()).toEqual(["TOKENS", false]);
+    await apply({ prune: ["options"], options: {} });
+    expect(await shown()).toEqual(["USD", true]);
   });
 });

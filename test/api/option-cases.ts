@@ -80,6 +80,14 @@ const rate = (good: number): OptionCase => ({
 
 const free = (good: string, read: unknown = good): OptionCase => ({ good, read, refused: [] });
 
+const statuses = (good: string, read: readonly number[]): OptionCase => ({
+  good,
+  read: new Set(read),
+  refused: ["99", "600", "503-500", "500-", "5xx", "401,,402", "401;402", "-1"].map(
+    (value) => [value, "option_not_statuses"] as const,
+  ),
+});
+
 const address = (good = "https://gw.example/base/"): OptionCase => ({
   good,
   read: good.replace(/\/+$/, ""),
@@ -191,6 +199,8 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   QuotaRemindThreshold: whole(500_000),
   AutomaticDisableChannelEnabled: turned(true),
   AutomaticEnableChannelEnabled: turned(true),
+  AutomaticRetryStatusCodes: statuses("500-502，429, 599", [429, 500, 501, 502, 599]),
+  AutomaticDisableStatusCodes: statuses("", []),
   AutomaticDisableKeywords: free("out of credit\nbanned", ["out of credit", "banned"]),
   "relay.channel_test_minutes": whole(30, 0, 100_000),
   "relay.channel_balance_minutes": whole(60, 0, 100_000),
@@ -353,6 +363,7 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   "relay.first_byte_timeout_seconds": whole(30, 0, 3600),
   "relay.stream_idle_timeout_seconds": whole(5, 1, 3600),
   "relay.queue_ms": whole(500, 0, 600_000),
+  "relay.retry_wait_seconds": whole(9, 0, 600),
   "relay.deadline_seconds": whole(120, 1, 7200),
   "relay.abandoned_read_seconds": whole(0, 0, 3600),
   "relay.max_body_mb": whole(8, 1, 1024),

@@ -206,6 +206,37 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(await balance()).toBe(1000 + 1_250_001);
   });
 
+  test("in a currency of the site's own an amount is what was typed there, to the unit; amounts stay dollars", async () => {
+    const priced = async (wish: object) => {
+      const body = { rail: "epay", method: "alipay", ...wish };
+      const answer = await app.call<{
+        code?: string;
+        data: { money: string; quota: number; trade_no: string; fields: Record<string, string> };
+      }>("POST", `/api/user/topup/${"pay" in wish ? "pay" : "amount"}`, body, buyer);
+      return answer.body;
+    };
+    expect(await priced({ quota: 5_000_000 })).toMatchObject({ code: "topup_amount_invalid" });
+    await set("QuotaDisplayType", "CNY");
+    await set("payment_setting.amount_discount", '{"20":0.95}');
+    // A hundred yuan at 7.3 to the dollar: no whole dollars, and no coin more or less.
+    expect((await priced({ quota: 6_849_315 })).data).toMatchObject({ money: "100.00", quota: 6_849_315 });
+    expect((await priced({ amount: 10 })).data).toMatchObject({ money: "73.00", quota: 10 * UNIT });
+    expect((await priced({ quota: 20 * UNIT })).data).toMatchObject({ money: "138.70" });
+    for (const [wish, code] of [
+      [{ quota: UNIT - 1 }, "topup_amount_low"],
+      [{ quota: 10_000 * UNIT + 1 }, "topup_amount_high"],
+      [{ quota: 0 }, "topup_amount_invalid"],
+      [{ quota: 1.5 }, "topup_amount_invalid"],
+      [{ quota: "500000" }, "topup_amount_invalid"],
+      [{ quota: null }, "topup_amount_invalid"],
+      [{ quota: UNIT, amount: 1 }, "topup_amount_invalid"],
+    ] as const)
+      expect([wish, (await priced(wish)).code]).toEqual([wish, code]);
+    const { data } = await priced({ quota: 6_849_315, pay: true });
+    await notify(report(data.fields));
+    expect(await balance()).toBe(1000 + 6_849_315);
+  });
+
   test("a hundred callbacks at once credit once", async () => {
     const form = await order();
     const said = await Promise.all(Array.from({ length: 100 }, () => notify(report(form))));

@@ -78,14 +78,16 @@ interface Opened extends IslandOptions {
   offers?: Record<string, unknown>;
   order?: Record<string, unknown> | null;
   orders?: readonly Record<string, unknown>[];
+  /** The credits. */
+  rows?: readonly Record<string, unknown>[];
 }
 
-function open({ offers = OFFERS, order = null, orders = [], ...rest }: Opened = {}): Island {
+function open({ offers = OFFERS, order = null, orders = [], rows = [], ...rest }: Opened = {}): Island {
   return renderScreen(Wallet, {
     url: "/topup",
     data: {
-      rows: [],
-      total: 0,
+      rows,
+      total: rows.length,
       pageSize: 10,
       used: 0,
       requests: 0,
@@ -209,17 +211,33 @@ describe("paying", () => {
     expect(payable()).toBe("–");
   });
 
-  test("in a currency of the site's own no dollar is named, and whole dollars are sent", async () => {
+  test("in a currency of the site's own no dollar is named, and an amount is what was typed", async () => {
     const island = open({ status: OWN });
     priced(island);
     expect(amount().value).toBe("500");
     await island.user.clear(amount());
-    await island.user.type(amount(), "1250");
-    expect(screen.getByText("Credit ◎1,300.00 (6,500,000 quota units), minimum ◎500")).toBeTruthy();
+    await island.user.type(amount(), "1250.5");
+    await island.user.tab();
+    expect(amount().value).toBe("1250.5");
+    expect(screen.getByText("Credit ◎1,250.50 (6,252,500 quota units), minimum ◎500")).toBeTruthy();
     expect(await screen.findByText("73.00 CNY")).toBeTruthy();
-    expect(asked(island, "/api/user/topup/amount").at(-1)).toMatchObject({ amount: 13 });
+    const last = () => asked(island, "/api/user/topup/amount").at(-1);
+    expect(last()).toEqual({ rail: "epay", method: "alipay", quota: 6_252_500 });
     expect(document.body.textContent).not.toContain("$");
     expect(screen.getByRole("button", { name: /^◎10,000.*−5%/ })).toBeTruthy();
+    await island.user.clear(amount());
+    await island.user.type(amount(), "499.99");
+    expect(screen.getByRole("alert").textContent).toBe("The minimum is ◎500");
+  });
+
+  test("an offered amount is exactly that, also where the currency's decimals cannot say it", async () => {
+    const status = { ...OWN, custom_currency_exchange_rate: 0.123457 };
+    const island = open({ status, offers: { ...OFFERS, amounts: [7] } });
+    priced(island);
+    await island.user.click(screen.getByRole("button", { name: /^◎0\.8642/ }));
+    expect(await screen.findByText("73.00 CNY")).toBeTruthy();
+    expect(asked(island, "/api/user/topup/amount").at(-1)).toMatchObject({ quota: 3_500_000 });
+    expect(screen.getByRole("button", { name: /^◎0\.8642/ }).getAttribute("aria-pressed")).toBe("true");
   });
 
   test("where the site shows units, units are sent", async () => {
@@ -286,6 +304,19 @@ describe("coming back", () => {
     open({ url, order: null });
     expect(screen.queryByTestId("order-state")).toBeNull();
   });
+});
+
+test("credits that went back with a refund stand among the credits, below zero", () => {
+  open({
+    rows: [
+      { id: 2, created_at: NOW, content: "Order refunded", quota: -5_000_000, other: "{}" },
+      { id: 1, created_at: NOW, content: "Topped up online", quota: 5_000_000, other: "{}" },
+    ],
+  });
+  const rows = [...document.querySelectorAll("tr[data-index]")].map((row) => row.textContent ?? "");
+  expect(rows[0]).toContain("Order refunded");
+  expect(rows[0]).toContain("-$10.00");
+  expect(rows[1]).toMatch(/[^-]\$10\.00/);
 });
 
 test("the own orders show state, what went back, and the receipt of what was paid", () => {

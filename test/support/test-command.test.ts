@@ -6,7 +6,7 @@ import { lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repairPackage } from "../../scripts/install-postgres.ts";
-import { failedTests, groupFiles, startsProduct, tally } from "../../scripts/test.ts";
+import { failedTests, groupFiles, partsOf, startsProduct, takePart, tally } from "../../scripts/test.ts";
 
 const scratchDir = mkdtempSync(join(tmpdir(), "weir-tally-"));
 afterAll(() => rmSync(scratchDir, { recursive: true, force: true }));
@@ -107,6 +107,21 @@ test("files fall into groups by folder, filters choose by path, empty groups van
   ]);
   expect(groupFiles(files, ["core"]).map((group) => group.files)).toEqual([["./test/core/a.test.ts"]]);
   expect(groupFiles(files, ["nothing"])).toEqual([]);
+});
+
+test("every file is in one part, and browsers and attacks run beside themselves only when nothing else is left", () => {
+  const numbers = Array.from({ length: 40 }, (_, at) => at);
+  const files = ["core", "attack", "e2e"].flatMap((folder) =>
+    numbers.map((at) => `./test/${folder}/${at}.test.ts`),
+  );
+  const queue = partsOf(groupFiles(files, []));
+  expect(queue.flatMap((part) => part.files).toSorted()).toEqual(files.toSorted());
+  const running: typeof queue = [];
+  while (running.length < 3) running.push(...[takePart(queue, running)].flatMap((part) => part ?? []));
+  expect(running.map((part) => part.name)).toEqual(["e2e", "attack", "server"]);
+  const rest = queue.filter((part) => part.name === "e2e");
+  expect(takePart(rest, running)?.name).toBe("e2e");
+  expect(takePart([], running)).toBeUndefined();
 });
 
 test("a test needs the binary that starts the product itself, through a helper, or through a helper's helper", () => {

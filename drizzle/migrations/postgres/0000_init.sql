@@ -309,6 +309,8 @@ CREATE TABLE "orders" (
 	"debited_quota" bigint DEFAULT 0 NOT NULL,
 	"reward_quota" bigint DEFAULT 0 NOT NULL,
 	"reward_user_id" bigint DEFAULT 0 NOT NULL,
+	"reward_back_quota" bigint DEFAULT 0 NOT NULL,
+	"reward_back_debited" bigint DEFAULT 0 NOT NULL,
 	"created_at" bigint NOT NULL,
 	"updated_at" bigint NOT NULL,
 	"expires_at" bigint NOT NULL,

@@ -340,6 +340,8 @@ CREATE TABLE `orders` (
 	`debited_quota` integer DEFAULT 0 NOT NULL,
 	`reward_quota` integer DEFAULT 0 NOT NULL,
 	`reward_user_id` integer DEFAULT 0 NOT NULL,
+	`reward_back_quota` integer DEFAULT 0 NOT NULL,
+	`reward_back_debited` integer DEFAULT 0 NOT NULL,
 	`created_at` integer NOT NULL,
 	`updated_at` integer NOT NULL,
 	`expires_at` integer NOT NULL,

@@ -3,8 +3,9 @@
 import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect, useId, useState } from "react";
 import { Role } from "../../../src/shared/enums.ts";
+import { displayOf } from "../../../src/shared/quota-display.ts";
 import { api, call, failureMessage } from "../../lib/api.ts";
-import { user } from "../../lib/boot.ts";
+import { status, user } from "../../lib/boot.ts";
 import { formatNumber, formatQuota, siteDisplay } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { leaveFor, postTo } from "../../lib/leave.ts";
@@ -12,7 +13,7 @@ import { moneyText } from "../../lib/order-words.ts";
 import { toastFailure } from "../../lib/toasts.ts";
 import type { PayCost, PayOffers } from "../../lib/wire.ts";
 import { confirm } from "../../ui/confirm.tsx";
-import { quotaOf } from "../../ui/money-field.tsx";
+import { amountText, quotaOf } from "../../ui/money-field.tsx";
 
 type PayMethod = PayOffers["methods"][number];
 
@@ -23,26 +24,40 @@ const TYPING_MS = 250;
 const unitsOf = (amount: number, { unit }: PayOffers): number =>
   unit === "quota" ? amount : Math.round(amount * siteDisplay().quotaPerUnit);
 
-/** The whole amount that was typed in what the site shows, half up and never below 1; undefined for what is no number. */
-function amountTyped(text: string, { unit }: PayOffers): number | undefined {
-  const quota = quotaOf(text);
-  if (quota === undefined) return undefined;
-  return Math.max(1, Math.floor(quota / (unit === "quota" ? 1 : siteDisplay().quotaPerUnit) + 0.5));
+/** The site shows a currency of its own: amounts in it are what they are, not whole dollars. */
+function isOwnCurrency(): boolean {
+  const { type } = displayOf(status.peek());
+  return type === "CNY" || type === "CUSTOM";
 }
 
-/** An amount as it stands in the field, without its symbol. */
-function typedText(amount: number, offers: PayOffers): string {
-  const { isUnits, rate, quotaPerUnit } = siteDisplay();
-  const units = unitsOf(amount, offers);
-  return String(isUnits ? units : Number(((units / quotaPerUnit) * rate).toFixed(2)));
+/**
+ * Units that were typed in what the site shows: of a currency of its own as typed, else whole dollars or units, half up. Never
+ * below the smallest amount there is; undefined for what is no number.
+ */
+function unitsTyped(text: string, offers: PayOffers): number | undefined {
+  // An offered amount may have more decimals than a field shows.
+  const offered = [offers.min_topup, ...offers.amounts, ...offers.methods.map((each) => each.min_topup)];
+  const same = offered
+    .map((each) => unitsOf(each, offers))
+    .find((units) => amountText(units) === text.trim());
+  if (same !== undefined && same > 0) return same;
+  const quota = quotaOf(text);
+  if (quota === undefined) return undefined;
+  const least = isOwnCurrency() ? 1 : unitsOf(1, offers);
+  return Math.max(1, Math.floor(quota / least + 0.5)) * least;
 }
+
+/** What the calls are told of so many units. */
+const askedOf = (units: number, offers: PayOffers): Pick<Wish, "amount" | "quota"> =>
+  isOwnCurrency() ? { quota: units } : { amount: Math.round(units / unitsOf(1, offers)) };
 
 const shortQuota = (quota: number): string => formatQuota(quota).replace(/\.00$/, "");
 
 interface Wish {
   rail: string;
   method: string;
-  amount: number;
+  amount?: number;
+  quota?: number;
 }
 
 interface Payable {
@@ -72,9 +87,9 @@ function usePayable(wish: Wish | undefined): Payable {
   return wish && payable.key === key ? payable : {};
 }
 
-/** The part that a whole amount gets off, by the steps of the site: `5%`; "" for none. */
-function discountText(amount: number, offers: PayOffers): string {
-  const dollars = unitsOf(amount, offers) / siteDisplay().quotaPerUnit;
+/** The part that so many units get off, by the steps of the site: `5%`; "" for none. */
+function discountText(units: number, offers: PayOffers): string {
+  const dollars = units / siteDisplay().quotaPerUnit;
   const reached = offers.discounts
     .filter(({ from }) => from <= dollars)
     .toSorted((a, b) => b.from - a.from)[0];
@@ -118,21 +133,23 @@ function Closed() {
 
 function PayForm({ offers }: { offers: PayOffers }) {
   const t = useT();
-  const [text, setText] = useState(() => typedText(Math.max(1, offers.min_topup), offers));
+  const [text, setText] = useState(() => amountText(unitsOf(Math.max(1, offers.min_topup), offers)));
   const [method, setMethod] = useState<PayMethod>(offers.methods[0] as PayMethod);
   const [isBusy, setBusy] = useState(false);
-  const amount = amountTyped(text, offers);
-  const minimum = Math.max(1, offers.min_topup, method.min_topup);
-  const problem = problemOf(amount, minimum);
+  const units = unitsTyped(text, offers);
+  const minimum = unitsOf(Math.max(1, offers.min_topup, method.min_topup), offers);
+  const problem = problemOf(units, minimum);
   const wish =
-    amount === undefined || problem !== "" ? undefined : { rail: method.rail, method: method.type, amount };
+    units === undefined || problem !== ""
+      ? undefined
+      : { rail: method.rail, method: method.type, ...askedOf(units, offers) };
   const { cost, failure } = usePayable(wish);
 
   function problemOf(asked: number | undefined, least: number): string {
     if (asked === undefined) return t("topup.payAmountWrong");
-    if (asked < least) return t("topup.payLow", { minimum: shortQuota(unitsOf(least, offers)) });
-    const most = offers.max_topup;
-    return asked > most ? t("topup.payHigh", { maximum: shortQuota(unitsOf(most, offers)) }) : "";
+    if (asked < least) return t("topup.payLow", { minimum: shortQuota(least) });
+    const most = unitsOf(offers.max_topup, offers);
+    return asked > most ? t("topup.payHigh", { maximum: shortQuota(most) }) : "";
   }
 
   const pay = async () => {
@@ -186,7 +203,7 @@ interface AmountPartProps {
   offers: PayOffers;
   text: string;
   setText: (text: string) => void;
-  /** Least amount of the chosen method. */
+  /** Least units of the chosen method. */
   minimum: number;
   /** What is wrong with the amount; "" for nothing. */
   problem: string;
@@ -197,7 +214,7 @@ function AmountPart({ offers, text, setText, minimum, problem: shown }: AmountPa
   const t = useT();
   const id = useId();
   const { isUnits, symbol } = siteDisplay();
-  const amount = amountTyped(text, offers);
+  const typed = unitsTyped(text, offers);
   return (
     <>
       <label className="text-dense font-semibold" htmlFor={id}>
@@ -218,7 +235,7 @@ function AmountPart({ offers, text, setText, minimum, problem: shown }: AmountPa
           aria-invalid={shown !== "" || undefined}
           aria-describedby={`${id}-hint`}
           onChange={(event) => setText(event.target.value)}
-          onBlur={() => amount === undefined || setText(typedText(amount, offers))}
+          onBlur={() => typed === undefined || setText(amountText(typed))}
         />
       </div>
       <p
@@ -226,26 +243,27 @@ function AmountPart({ offers, text, setText, minimum, problem: shown }: AmountPa
         className={`mt-1 text-xs ${shown === "" ? "text-muted" : "text-error"}`}
         role={shown === "" ? undefined : "alert"}
       >
-        {shown === "" && amount !== undefined
+        {shown === "" && typed !== undefined
           ? t("topup.payHint", {
-              amount: formatQuota(unitsOf(amount, offers)),
-              quota: formatNumber(unitsOf(amount, offers)),
-              minimum: shortQuota(unitsOf(minimum, offers)),
+              amount: formatQuota(typed),
+              quota: formatNumber(typed),
+              minimum: shortQuota(minimum),
             })
           : shown}
       </p>
       <div className="mt-2 flex flex-wrap gap-2" role="group" aria-label={t("topup.payAmounts")}>
         {offers.amounts.map((each) => {
-          const off = discountText(each, offers);
+          const units = unitsOf(each, offers);
+          const off = discountText(units, offers);
           return (
             <button
               key={each}
               type="button"
               className="btn btn-sm btn-default tabular-nums"
-              aria-pressed={each === amount}
-              onClick={() => setText(typedText(each, offers))}
+              aria-pressed={units === typed}
+              onClick={() => setText(amountText(units))}
             >
-              {shortQuota(unitsOf(each, offers))}
+              {shortQuota(units)}
               {off === "" ? null : <span className="text-xs text-success">−{off}</span>}
             </button>
           );

@@ -2,6 +2,7 @@
 // Refuses secrets in plain text, unknown options with the nearest known ones, and values of another kind.
 import type { OptionKind } from "../options/kinds.ts";
 import { domains, lines } from "../options/kinds.ts";
+import { displayBeside } from "../options/display.ts";
 import { definitionOf, isOptionKey, optionRows } from "../options/definitions.ts";
 import type { OptionKey } from "../options/definitions.ts";
 import { PRICE_MAPS } from "../../shared/row-maps.ts";
@@ -148,6 +149,22 @@ function judgeOption(judge: Judge, path: Path, name: string, value: unknown): vo
   if (isTaken === true) put(judge, name, text);
 }
 
+const DISPLAY_KEYS = ["QuotaDisplayType", "DisplayInCurrencyEnabled"] as const;
+
+/**
+ * A file that names one of the two options of display takes the other along, as whoever saves it in the console does: else it
+ * would say what the site shows, and the site would show something else. A file that names both means both.
+ */
+function judgeDisplay(judge: Judge, named: Set<string>): void {
+  const [key, other] = DISPLAY_KEYS.filter((each) => named.has(each));
+  if (key === undefined || other !== undefined) return;
+  const after = textsAfter(judge);
+  for (const [beside, text] of displayBeside((each) => after.get(each), key, after.get(key) ?? "")) {
+    named.add(beside);
+    put(judge, beside, text);
+  }
+}
+
 /** Options that the file does not name go back to what is shipped where it prunes; secrets stay, as they are in no export. */
 export function judgeOptions(judge: Judge, value: unknown): void {
   const named = new Set<string>();
@@ -155,6 +172,7 @@ export function judgeOptions(judge: Judge, value: unknown): void {
     named.add(name);
     judgeOption(judge, ["options", name], name, sent);
   }
+  judgeDisplay(judge, named);
   if (!judge.prunes.has("options")) return;
   for (const { key, secret, default: shipped } of optionRows)
     if (!named.has(key) && secret !== true && !SECTION_OF.has(key)) put(judge, key, shipped);

@@ -60,6 +60,10 @@ const READINGS: readonly Reading[] = [
     (quota) =>
       `The invited user's first order was refunded in full; reward taken back: ${amount(quota ?? "")}`,
   ],
+  [
+    /^被邀请用户的订单退款未成功，返还邀请奖励 (.+)$/,
+    (quota) => `The refund of the invited user's order failed; reward given again: ${amount(quota ?? "")}`,
+  ],
   [/^通过兑换码充值 (.+)，兑换码ID (\d+)$/, (quota, id) => `Redeemed code ${id} for ${amount(quota ?? "")}`],
   [
     /^使用在线充值成功，充值金额: (.+)，支付金额：([\d.]+)$/,

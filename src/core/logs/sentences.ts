@@ -101,6 +101,11 @@ export function inviterGiftBack(quota: string): string {
   return `被邀请用户的首笔订单已全额退回，收回邀请奖励 ${quota}`;
 }
 
+/** That refund failed. */
+export function inviterGiftAgain(quota: string): string {
+  return `被邀请用户的订单退款未成功，返还邀请奖励 ${quota}`;
+}
+
 export function quotaChanged(before: string, after: string, reason = ""): string {
   return `管理员将用户额度从 ${before}修改为 ${after}${reason === "" ? "" : `，原因：${reason}`}`;
 }

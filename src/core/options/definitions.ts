@@ -37,6 +37,7 @@ import {
   rateLimitMap,
   ratioMap,
   specialGroupMap,
+  statusRanges,
   text,
   textList,
   textMap,
@@ -110,6 +111,13 @@ const optionsByGroup = {
     QuotaRemindThreshold: { kind: int(), default: "1000", unit: "quota" },
     AutomaticDisableChannelEnabled: { kind: bool, default: "false" },
     AutomaticEnableChannelEnabled: { kind: bool, default: "false" },
+    /** After an upstream's answer with one of these a call goes on to the next channel; some never do (retry-rules.ts). */
+    AutomaticRetryStatusCodes: {
+      kind: statusRanges,
+      default: "100-199,300-399,401-407,409-499,500-503,505-523,525-599",
+    },
+    /** An upstream's answer with one of these takes the key that it refused out of service. */
+    AutomaticDisableStatusCodes: { kind: statusRanges, default: "401" },
     AutomaticDisableKeywords: {
       kind: lines,
       default:
@@ -205,6 +213,8 @@ const optionsByGroup = {
     "relay.stream_idle_timeout_seconds": { kind: int(1, 3600), default: "60", unit: "seconds" },
     /** Milliseconds that a call waits for room where every channel that could serve it is at its caps; 0 = not at all. */
     "relay.queue_ms": { kind: int(0, 600_000), default: "0", unit: "milliseconds" },
+    /** Seconds that a call waits where everybody who could serve it asked for patience; 0 = not at all. */
+    "relay.retry_wait_seconds": { kind: int(0, 600), default: "5", unit: "seconds" },
     /** One deadline over all attempts of a call until its first byte, in seconds. */
     "relay.deadline_seconds": { kind: int(1, 7200), default: "600", unit: "seconds" },
     /**

@@ -1,6 +1,6 @@
 // What an amount of credit costs: the buyer's amount, the option texts, the group's ratio and the discount, exactly.
 // Refuses amounts that are not whole, outside of the site's bounds, or cost less than the smallest coin.
-import { isInCurrency } from "../options/display.ts";
+import { displayType, isInCurrency } from "../options/display.ts";
 import { refuse } from "../../shared/failures.ts";
 import { isQuota, MAX_QUOTA } from "../../shared/money.ts";
 import type { Deps, UserAccount } from "../deps.ts";
@@ -29,6 +29,27 @@ export interface PriceTag {
   minimum: number;
 }
 
+/** What somebody wants to buy, one of the two; as it was sent. */
+export interface Asked {
+  /** In what the API counts in: whole dollars, or units where the site shows those. */
+  amount?: unknown;
+  /** Whole units, where the site shows a currency of its own: an amount of it is seldom a whole one of dollars. */
+  quota?: unknown;
+}
+
+/** The amount and its unit. Throws `topup_amount_invalid`. */
+function askedOf(
+  options: Pick<Deps["options"], "get">,
+  { amount, quota }: Asked,
+): { asked: number; isDollars: boolean } {
+  const type = displayType(options);
+  const isOwn = type === "CNY" || type === "CUSTOM";
+  if (quota !== undefined && (!isOwn || amount !== undefined)) throw refuse("topup_amount_invalid");
+  const asked = quota ?? amount;
+  if (!isQuota(asked) || asked <= 0) throw refuse("topup_amount_invalid");
+  return { asked, isDollars: quota === undefined && isInCurrency(options) };
+}
+
 function factorOf(text: string): Fraction {
   const found = decimalOf(text.trim());
   if (!found) throw refuse("payment_price_invalid");
@@ -48,18 +69,17 @@ function discountFor(steps: Readonly<Record<string, number>>, amount: Fraction):
 
 /**
  * money = dollars × price × group ratio (0 → 1) × discount, half up in the currency's minor unit; quota = dollars ×
- * QuotaPerUnit, or the raw amount exactly where the site shows units. Throws Failures `topup_amount_invalid`,
+ * QuotaPerUnit, or the units exactly where units were asked for. Throws Failures `topup_amount_invalid`,
  * `topup_amount_low`, `topup_amount_high`, `topup_money_low`, `quota_out_of_range`.
  */
 export function offerFor(
   { options }: Pick<Deps, "options">,
   user: UserAccount,
-  amount: unknown,
+  asked: Asked,
   tag: PriceTag,
 ): Offer {
-  if (!isQuota(amount) || amount <= 0) throw refuse("topup_amount_invalid");
+  const { asked: amount, isDollars } = askedOf(options, asked);
   const perUnit = options.get("QuotaPerUnit");
-  const isDollars = isInCurrency(options);
   const perUnitExact = decimalOfNumber(perUnit);
   const minimum = isDollars ? tag.minimum : Math.ceil(tag.minimum * perUnit);
   const maximum = isDollars ? options.get("MaxTopUp") : Math.floor(options.get("MaxTopUp") * perUnit);

@@ -5,7 +5,7 @@ import { refuse } from "../../shared/failures.ts";
 import { currencyPlaces } from "../../shared/currencies.ts";
 import { isInCurrency } from "../options/display.ts";
 import { offerFor } from "./amounts.ts";
-import type { Offer } from "./amounts.ts";
+import type { Asked, Offer } from "./amounts.ts";
 import { epay } from "./epay.ts";
 import { createOrder, openOrders, orderOf } from "./orders.ts";
 import type { PaymentRail, PaymentStart, RailDeps, RailMethod } from "./rail.ts";
@@ -37,12 +37,10 @@ export function guardedRail({ options, rails }: RailsOf, name: string): PaymentR
   return rails.find((rail) => rail.name === name && rail.isGuarded(options));
 }
 
-export interface Wish {
+export interface Wish extends Asked {
   rail: string;
   /** Undefined: the rail's only one. */
   method: string | undefined;
-  /** As it was sent. */
-  amount: unknown;
 }
 
 interface Chosen {
@@ -69,7 +67,7 @@ export function methodOf(deps: RailsOf, wish: Pick<Wish, "rail" | "method">): Om
 export function offerOf(deps: RailsOf, actor: UserAccount, wish: Wish): Chosen {
   const { options } = deps;
   const { rail, method } = methodOf(deps, wish);
-  const offer = offerFor(deps, actor, wish.amount, {
+  const offer = offerFor(deps, actor, wish, {
     price: rail.price(options),
     currency: rail.currency(options),
     minimum: Math.max(method.minimum, rail.minimum(options)),

@@ -12,7 +12,7 @@ import { quotaDisplay } from "../options/store.ts";
 import { refundOrdered } from "../plans/purchases.ts";
 import type { CreditSteps } from "../plans/purse.ts";
 import { disputeFlagSteps } from "./flags.ts";
-import { rewardBackSteps } from "./rewards.ts";
+import { rewardAgainSteps, rewardBackSteps } from "./rewards.ts";
 import { lockedOrder, nowSeconds, PAYABLE } from "./orders.ts";
 import type { OrderRow, PaymentDeps } from "./orders.ts";
 import { debitFor } from "./shares.ts";
@@ -123,8 +123,12 @@ export async function takeBack(
         .returning({ id: orders.id }),
     );
     yield* disputeFlagSteps(tx, deps, order, disputedMinor);
+    const rewardWork = { tx, deps, credit, eventId };
+    const cameBack = refundedMinor < order.refundedMinor || disputedMinor < order.disputedMinor;
     if (refundedMinor + (now.isFinal ? disputedMinor : 0) >= order.moneyMinor)
-      yield* rewardBackSteps(tx, deps, credit, order);
+      yield* rewardBackSteps(rewardWork, order);
+    else if (cameBack && refundedMinor + disputedMinor < order.moneyMinor)
+      yield* rewardAgainSteps(rewardWork, order);
     if (change === 0) return 0;
     yield* credit({ userId: order.userId, amount: change, kind: "refund", ref: `${tradeNo}:${eventId}` });
     const [user] = yield* q(

@@ -11,14 +11,18 @@ import { Failure } from "../../shared/failures.ts";
 import { unserved } from "./admission.ts";
 import type { Caller } from "./admission.ts";
 import { groupsOf } from "./auto-group.ts";
-import { attemptFailure, AttemptFailure, failureIn, mayRetry } from "./attempt.ts";
+import { attemptFailure, AttemptFailure, failureIn } from "./attempt.ts";
 import type { AttemptLimits } from "./attempt.ts";
 import { disableFor, mustDisable } from "./auto-disable.ts";
 import type { AttemptNote } from "./call.ts";
 import type { ErrorRows } from "./error-rows.ts";
+import { restKey, tellFailed, tellNothing, tellServed } from "./findings.ts";
+import { createPatience } from "./patience.ts";
+import type { Patience } from "./patience.ts";
 import { goneReason } from "./plan.ts";
 import { responseUnavailable } from "./response-affinity.ts";
 import { errorEntry, markTold } from "./refusal-rows.ts";
+import { mayRetry } from "./retry-rules.ts";
 
 /** One of each per process. */
 export interface AttemptServices {
@@ -62,7 +66,7 @@ export interface AttemptPolicy {
    * first key that does not rest.
    */
   keepsToFirstKey?: true;
-  /** Whether another attempt may follow; `mayRetry` of attempt.ts unless the surface has statuses of its own. */
+  /** Whether another attempt may follow; `mayRetry` of retry-rules.ts unless the surface has statuses of its own. */
   mayRetry?: (failed: AttemptFailure, channel: Channel) => boolean;
   /** Code of the failure when no channel is left to ask and none has failed. */
   noChannelCode?: "endpoint_unsupported" | "no_channel";
@@ -94,14 +98,12 @@ interface Run {
   full: Set<number>;
   /** How long room is waited for (performance.now()). */
   queueUntilMs: number;
+  /** Made when somebody asks for it: most requests never meet one. */
+  patience: Patience | undefined;
 }
 
 const NONE: ReadonlySet<number> = new Set();
 const BYTES_PER_MIB = 1024 * 1024;
-/** How long a key rests that its provider rejected, or asked to be patient with. */
-const REJECTED_KEY_MS = 600_000;
-const LIMITED_KEY_MS = 30_000;
-const LONGEST_QUOTA_MS = 24 * 3_600_000;
 
 /**
  * Runs attempts until one succeeds, under one deadline. `tryOne` throws an AttemptFailure (or a retryable Failure) for a
@@ -120,7 +122,15 @@ export async function attemptChannels<T>(
   const { deps, picker } = services;
   const { options, keyring, clock } = deps;
   const queueUntilMs = performance.now() + options.get("relay.queue_ms");
-  const run: Run = { services, request, policy, excluded: NONE, full: new Set(), queueUntilMs };
+  const run: Run = {
+    services,
+    request,
+    policy,
+    excluded: NONE,
+    full: new Set(),
+    queueUntilMs,
+    patience: undefined,
+  };
   const deadlineAtMs = performance.now() + options.get("relay.deadline_seconds") * 1000;
   const firstByteMs = options.get("relay.first_byte_timeout_seconds") * 1000;
   const maxAnswerBytes = options.get("relay.max_answer_mb") * BYTES_PER_MIB;
@@ -130,9 +140,11 @@ export async function attemptChannels<T>(
     const place = nextPlace(run);
     if (!place) {
       if (await waitForRoom(run, deadlineAtMs)) continue;
+      if (await waitForPatient(run, deadlineAtMs)) continue;
+      last = saturatedFailure(run, last) ?? last;
       break;
     }
-    const { channel, keyIndex, lease } = place;
+    const { channel, lease } = place;
     const startedMs = performance.now();
     const deadlineMs = deadlineAtMs - startedMs;
     if (deadlineMs <= 0) {
@@ -145,7 +157,7 @@ export async function attemptChannels<T>(
       if (policy.tellsEnd !== true && policy.keepsLease !== true) lease.release();
       note(request, channel, startedMs, "ok", 200);
       if (!request.isTest) {
-        keyring.wake(channel, keyIndex, request.model);
+        if (!keyring.isCalm()) tellServed(services, place, request.model, policy.tellsEnd === true);
         if (policy.tellsEnd === true) picker.opened(channel, request.model);
         else picker.succeeded(channel, request.model, clock.monotonicMs());
       }
@@ -153,7 +165,7 @@ export async function attemptChannels<T>(
     } catch (thrown) {
       lease.release();
       if (isBeyond(thrown) && !request.pinned) {
-        picker.abandoned(channel, request.model);
+        tellNothing(services, attempt, request.model);
         exclude(run, channel);
         last = thrown;
         continue;
@@ -161,7 +173,7 @@ export async function attemptChannels<T>(
       // Findings of our own (mapping, override) that hold for every channel end the request.
       const failed = thrown instanceof Failure && thrown.retryable ? attemptFailure(thrown) : thrown;
       if (!(failed instanceof AttemptFailure)) {
-        picker.abandoned(channel, request.model);
+        tellNothing(services, attempt, request.model);
         throw failed;
       }
       note(request, channel, startedMs, failed.failure.code, failed.failure.upstreamStatus);
@@ -170,6 +182,7 @@ export async function attemptChannels<T>(
       triesLeft--;
     }
   }
+  if (last instanceof AttemptFailure && last.verdict === "limited") last = soonerFailure(run, last);
   throw last ?? (run.full.size > 0 ? noRoom(run) : noChannel(run));
 }
 
@@ -184,7 +197,7 @@ function nextPlace(run: Run): Place | undefined {
   const chosen = keyFor(run, channel, nowMs);
   if (!chosen) {
     run.services.picker.abandoned(channel, run.request.model);
-    if (deps.keyring.fitness(channel, run.request.model, nowMs, tokensOf(run)) !== "off")
+    if (deps.keyring.fitness(channel, run.request.model, nowMs, tokensOf(run)) === "full")
       run.full.add(channel.id);
     return undefined;
   }
@@ -245,6 +258,50 @@ function roomInMs({ services, full }: Run, nowMs: number): number {
   );
 }
 
+/** Who could serve the request, were it not for time that they asked for. */
+function patientOnes({ services, request, policy, excluded, patience }: Run): Channel[] {
+  if (request.pinned) return [];
+  const { routing } = services.deps;
+  const tiers = groupsOf(request.caller).flatMap((group) => routing.tiers(group, request.model));
+  return tiers
+    .flatMap(({ entries }) => entries.map(({ channel }) => channel))
+    .filter(({ id }) => !excluded.has(id) || patience?.waiting.has(id) === true)
+    .filter((channel) => policy.accepts(channel));
+}
+
+function patienceOf(run: Run): Patience {
+  const { deps, picker } = run.services;
+  return (run.patience ??= createPatience(deps, picker, run.request.model));
+}
+
+/** Waits where all who are left asked for a little time; false: it is too long, or nobody did. */
+async function waitForPatient(run: Run, deadlineAtMs: number): Promise<boolean> {
+  const candidates = patientOnes(run);
+  if (candidates.length === 0) return false;
+  const { patience } = run;
+  const waiting = patience ? [...patience.waiting] : [];
+  if (!(await patienceOf(run).wait(candidates, deadlineAtMs, run.request.request.signal))) return false;
+  run.excluded = new Set([...run.excluded].filter((id) => !waiting.includes(id)));
+  return true;
+}
+
+/** All who are left asked for more time than a call may wait. */
+function saturatedFailure(run: Run, last: unknown): Failure | undefined {
+  const candidates = patientOnes(run);
+  if (candidates.length === 0) return undefined;
+  const failure = patienceOf(run).failure(candidates);
+  // The attempt before has its row.
+  if (failure && last instanceof AttemptFailure) markTold(failure);
+  return failure;
+}
+
+/** The client reads the shortest of the times that were asked for, not the last. */
+function soonerFailure(run: Run, last: AttemptFailure): AttemptFailure | Failure {
+  const sooner = saturatedFailure(run, last);
+  const saidSeconds = last.failure.retryAfterSeconds ?? 0;
+  return sooner && (sooner.retryAfterSeconds ?? Infinity) < saidSeconds ? sooner : last;
+}
+
 /** Everybody who could serve is full: the client reads when to come again. */
 function noRoom(run: Run): Failure {
   const seconds = Math.max(1, Math.ceil(roomInMs(run, run.services.deps.clock.monotonicMs()) / 1000));
@@ -299,12 +356,12 @@ function isBeyond(thrown: unknown): boolean {
 /** What a failed attempt does to log, key and channel; true when another one may follow. */
 function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): boolean {
   const { services, request, policy } = run;
-  const { deps, picker } = services;
+  const { deps } = services;
   const { channel } = attempt;
   const { failure } = failed;
   // No finding about the channel.
   if (failure.code === "client_gone" || failure.code === "server_draining") {
-    picker.abandoned(channel, request.model);
+    tellNothing(services, attempt, request.model);
     return false;
   }
   logFailure(run, attempt, failed);
@@ -315,63 +372,15 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
   const rejected = isFatal ? new AttemptFailure(failure, "rejected", refusal) : failed;
   if (!restKey(deps, attempt, request.model, rejected)) {
     exclude(run, channel);
-    reportFailed(run, channel, failed);
+    if (failed.verdict === "limited" && (failure.retryAfterSeconds ?? 0) > 0) patienceOf(run).asked(channel);
+    tellFailed(services, attempt, request.model, failed);
   }
   // With the last key that was on its channel goes off.
   if (isFatal) void disableFor(deps, attempt, refusal);
   if (request.request.signal.aborted) return false;
-  return policy.mayRetry ? policy.mayRetry(failed, channel) : mayRetry(failed, channel.type);
-}
-
-/** What the channel's model met; a channel none of whose keys is accepted has no model that works. */
-function reportFailed(
-  { services, request }: Run,
-  channel: Channel,
-  { verdict, failure }: AttemptFailure,
-): void {
-  const { deps, picker } = services;
-  const nowMs = deps.clock.monotonicMs();
-  if (verdict === "ok") picker.succeeded(channel, request.model, nowMs);
-  else {
-    const isWhole = verdict === "rejected" && deps.keyring.areAllRejected(channel);
-    const { retryAfterSeconds } = failure;
-    picker.failed(channel, request.model, { reason: verdict, isWhole, retryAfterSeconds }, nowMs);
-  }
-}
-
-/**
- * Rests the key of a failed attempt when it is the key that failed: for the model that it is too much for, or for all when
- * it is rejected. True when other keys of the channel go on.
- */
-export function restKey(
-  deps: Pick<Deps, "keyring" | "clock" | "caps">,
-  { channel, keyIndex }: Pick<ChannelAttempt, "channel" | "keyIndex">,
-  model: string,
-  { failure, verdict }: AttemptFailure,
-): boolean {
-  if (verdict !== "rejected" && verdict !== "limited") return false;
-  const wantedMs = (failure.retryAfterSeconds ?? 0) * 1000;
-  const id = channel.keyRows[keyIndex]?.id ?? 0;
-  if (verdict === "limited") deps.caps.countLimited(id);
-  // An account that is used up until tomorrow says so; who only asks for patience is believed ten minutes.
-  const mostMs = failure.kind === "upstream-quota" ? LONGEST_QUOTA_MS : REJECTED_KEY_MS;
-  const leastMs = verdict === "rejected" ? REJECTED_KEY_MS : 1000;
-  const restMs =
-    wantedMs > 0
-      ? Math.max(leastMs, Math.min(wantedMs, mostMs))
-      : verdict === "rejected"
-        ? REJECTED_KEY_MS
-        : LIMITED_KEY_MS;
-  const detail = failure.internal?.slice(0, 200) ?? failure.code;
-  const untilUpstream = wantedMs > 0;
-  const rest = {
-    reason: verdict,
-    restMs,
-    detail,
-    untilUpstream,
-    ...(verdict === "limited" ? { model } : {}),
-  };
-  return deps.keyring.rest(channel, keyIndex, rest, deps.clock.monotonicMs());
+  return policy.mayRetry
+    ? policy.mayRetry(failed, channel)
+    : mayRetry(failed, channel.type, deps.options.get("AutomaticRetryStatusCodes"));
 }
 
 /** Where every channel is of a provider that is gone or not served, the client reads that. */

@@ -90,6 +90,12 @@ const EXAMPLES: Record<
       "The invited user's first order was refunded in full; reward taken back: $1.500000",
     ],
   ],
+  inviterGiftAgain: [
+    [
+      sentences.inviterGiftAgain(dollars),
+      "The refund of the invited user's order failed; reward given again: $1.500000",
+    ],
+  ],
   inviterGift: [[sentences.inviterGift(dollars), "Earned by inviting a user: $1.500000"]],
   orderPaid: [
     [sentences.orderPaid(dollars, "10.95"), "Topped up online: $1.500000, paid 10.95"],

@@ -10,7 +10,7 @@ interface Loss {
 }
 
 /** In words; empty: nobody loses anything. */
-export function lossText({ accounts_without_sign_in: accounts, passkeys_orphaned: keys }: Loss): string {
+function lossText({ accounts_without_sign_in: accounts, passkeys_orphaned: keys }: Loss): string {
   return [
     ...(accounts > 0 ? [t("setting.waysAccounts", { count: accounts })] : []),
     ...(keys > 0 ? [t("setting.waysPasskeys", { count: keys })] : []),

@@ -42,6 +42,7 @@ export type LogHistogramData = ResponseData<typeof api.log.histogram.get>;
 export type LogBucket = LogHistogramData["buckets"][number];
 export type UsageSummary = ResponseData<typeof api.data.summary.get>;
 /** What is earned, for administrators. */
+export type CacheRates = ResponseData<typeof api.data.cache.get>;
 export type Margins = ResponseData<typeof api.data.margin.get>;
 export type CostLine = ResponseData<typeof api.cost.get>[number];
 export type CostFound = ResponseData<typeof api.cost.fill.post>;

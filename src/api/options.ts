@@ -14,6 +14,7 @@ import { authorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { messageText } from "../http/messages.ts";
 import { given, plainText } from "../http/plain-text.ts";
+import { queryText } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { refuse } from "../shared/failures.ts";
@@ -76,6 +77,32 @@ export function options(deps: Deps, session: SessionSettings) {
           };
         },
         { access: "root", body: optionBody },
+      )
+      // What sessions are bound to, on this node.
+      .get(
+        "/channel_affinity_cache",
+        () => {
+          const { total, max, byRule } = deps.affinity.stats(deps.clock.monotonicMs());
+          const enabled = deps.options.get("channel_affinity_setting.enabled");
+          return ok({ enabled, total, by_rule_name: byRule, cache_capacity: max, cache_algo: "lru" });
+        },
+        { access: "root" },
+      )
+      .delete(
+        "/channel_affinity_cache",
+        ({ query }) => {
+          const { all, rule_name: rule = "" } = query;
+          if (all !== "true" && rule === "") throw refuse("affinity_clear_what");
+          return ok({ deleted: deps.affinity.clear(all === "true" ? undefined : rule) });
+        },
+        {
+          access: "root",
+          query: t.Object({
+            /** true: the bindings of every rule. */
+            all: queryText(5),
+            rule_name: queryText(64),
+          }),
+        },
       )
       .post(
         "/rest_model_ratio",

@@ -49,7 +49,8 @@ export async function loadWallet(context: LoaderContext): Promise<WalletData | u
   const rows = inLanguage(items, context.language).map(({ id, created_at, content, text, quota, other }) => ({
     id,
     created_at,
-    content: text ?? content,
+    content,
+    ...(text === undefined ? {} : { text }),
     quota,
     other,
   }));

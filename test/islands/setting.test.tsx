@@ -68,6 +68,10 @@ function open({ tab = "operation", stored = {}, withLater, ...options }: OpenOpt
   });
   island.answer("GET /api/option/rows", () => ({ success: true, data: rowsOf(stored, { isFull: true }) }));
   island.answer("PUT /api/option", { success: true, message: "" });
+  island.answer("GET /api/option/ways_in", {
+    success: true,
+    data: { accounts_without_sign_in: 0, passkeys_orphaned: 0 },
+  });
   return island;
 }
 
@@ -88,6 +92,13 @@ const failing = (keys: readonly string[]) => (call: SentRequest) => {
     ? Response.json({ success: false, message: `no ${key}`, code: "option_unknown" }, { status: 400 })
     : { success: true, message: "" };
 };
+
+/** What the server says would go with a way in. */
+const loses = (island: Island, accounts: number, passkeys: number) =>
+  island.answer("GET /api/option/ways_in", {
+    success: true,
+    data: { accounts_without_sign_in: accounts, passkeys_orphaned: passkeys },
+  });
 
 beforeEach(() => sessionStorage.clear());
 
@@ -194,12 +205,52 @@ describe("a switch", () => {
     expect(puts(island)).toEqual([{ key: "PasswordLoginEnabled", value: "false" }] as never);
   });
 
-  test("for password sign-in stays on where it is the only way in", async () => {
+  test("for password sign-in stays on where the server says that it is the last way in", async () => {
     const island = open({ tab: "system" });
+    island.answer("GET /api/option/ways_in", {
+      success: false,
+      message: "nobody could sign in",
+      code: "last_method",
+    });
     await island.user.click(line("PasswordLoginEnabled").getByRole("switch"));
     await settle();
     expect(line("PasswordLoginEnabled").getByRole("alert").textContent).toContain("nobody could sign in");
     expect(puts(island)).toEqual([]);
+  });
+
+  test("for a way in tells first whom it leaves outside, and asks nothing where that is nobody", async () => {
+    const island = open({ withLater: true, tab: "system", stored: { GitHubOAuthEnabled: "true" } });
+    const toggle = line("GitHubOAuthEnabled").getByRole<HTMLInputElement>("switch");
+    loses(island, 3, 0);
+    await island.user.click(toggle);
+    const dialog = await screen.findByRole("dialog");
+    expect(dialog.textContent).toContain("3 accounts have no other way to sign in");
+    await island.user.click(within(dialog).getByRole("button", { name: "Cancel" }));
+    await settle();
+    expect([toggle.checked, puts(island).length]).toEqual([true, 0]);
+    loses(island, 0, 0);
+    await island.user.click(toggle);
+    await settle();
+    expect(puts(island)).toEqual([{ key: "GitHubOAuthEnabled", value: "false" }] as never);
+  });
+
+  test("another host is saved once somebody has read how many passkeys it ends", async () => {
+    const island = open({ tab: "system", stored: { ServerAddress: "https://old.example" } });
+    const input = line("ServerAddress").getByRole("textbox");
+    type(input, "https://new.example");
+    loses(island, 1, 2);
+    await island.user.click(bar().getByRole("button", { name: /^Save/ }));
+    const dialog = await screen.findByRole("dialog", { name: "Move the site to another host?" });
+    expect(dialog.textContent).toContain("1 account has no other way");
+    expect(dialog.textContent).toContain("2 passkeys belong to the present host");
+    await island.user.click(within(dialog).getByRole("button", { name: "Cancel" }));
+    await settle();
+    expect(puts(island)).toEqual([]);
+    expect(line("ServerAddress").getByRole("alert").textContent).toContain("Not saved");
+    await island.user.click(bar().getByRole("button", { name: /^Save/ }));
+    await island.user.click(await screen.findByRole("button", { name: "Change the address" }));
+    await settle();
+    expect(puts(island)).toEqual([{ key: "ServerAddress", value: "https://new.example" }] as never);
   });
 });
 

@@ -856,4 +856,5 @@ CREATE INDEX "users_quota" ON "users" USING btree ("quota");--> statement-breakp
 CREATE INDEX "users_group" ON "users" USING btree ("group");--> statement-breakpoint
 CREATE INDEX "users_seen" ON "users" USING btree ("last_seen_at");--> statement-breakpoint
 CREATE INDEX "users_plan_until" ON "users" USING btree ("plan_until") WHERE "users"."plan_until" > 0;--> statement-breakpoint
+CREATE INDEX "users_staff" ON "users" USING btree ("role") WHERE "users"."role" >= 10;--> statement-breakpoint
 CREATE INDEX "users_flagged" ON "users" USING btree ("id") WHERE "users"."flagged";

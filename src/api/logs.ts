@@ -47,22 +47,26 @@ function keyOf(text: string): string {
   );
 }
 
+/** A page of the list as the console reads it. */
+function pageAnswer(found: LogPage, at: { page: number; pageSize: number }, language: Language) {
+  return ok({
+    items: inLanguage(found.items, language),
+    total: found.total,
+    ...(found.isMore ? { total_more: true } : {}),
+    ...(found.isCut ? { cut: true } : {}),
+    page: at.page,
+    page_size: at.pageSize,
+  });
+}
+
+/** Open ends become now and a month before it. */
+function bounded({ clock }: Pick<Deps, "clock">, filter: LogFilter): LogFilter {
+  const to = filter.to === END_OF_TIME ? Math.floor(clock.nowMs() / 1000) + 1 : filter.to;
+  return { ...filter, to, from: filter.from === 0 ? Math.max(0, to - MONTH_SECONDS) : filter.from };
+}
+
 export function logs(deps: Deps, session: SessionSettings) {
   const tokenOfKey = createKeyReader(deps, session.limits);
-  const page = (found: LogPage, at: { page: number; pageSize: number }, language: Language) =>
-    ok({
-      items: inLanguage(found.items, language),
-      total: found.total,
-      ...(found.isMore ? { total_more: true } : {}),
-      ...(found.isCut ? { cut: true } : {}),
-      page: at.page,
-      page_size: at.pageSize,
-    });
-  /** Open ends become now and a month before it. */
-  const bounded = (filter: LogFilter): LogFilter => {
-    const to = filter.to === END_OF_TIME ? Math.floor(deps.clock.nowMs() / 1000) + 1 : filter.to;
-    return { ...filter, to, from: filter.from === 0 ? Math.max(0, to - MONTH_SECONDS) : filter.from };
-  };
 
   return (
     new Elysia({ prefix: "/api" })
@@ -73,7 +77,7 @@ export function logs(deps: Deps, session: SessionSettings) {
           const at = pageOf(query, 1, LARGE_PAGE_SIZE);
           const paging = { limit: at.pageSize, offset: at.offset };
           const found = await listLogs(readUntil(deps, request), await adminLogFilter(deps, query), paging);
-          return page(found, at, language);
+          return pageAnswer(found, at, language);
         },
         { access: "admin", query: t.Object({ ...pageQuery, ...adminLogFields }) },
       )
@@ -83,7 +87,7 @@ export function logs(deps: Deps, session: SessionSettings) {
           const at = pageOf(query, 1, LARGE_PAGE_SIZE);
           const paging = { limit: at.pageSize, offset: at.offset };
           const found = await listOwnLogs(readUntil(deps, request), actor, logFilterOf(query), paging);
-          return page(found, at, language);
+          return pageAnswer(found, at, language);
         },
         { access: "user", query: t.Object({ ...pageQuery, ...logFields }) },
       )
@@ -105,7 +109,7 @@ export function logs(deps: Deps, session: SessionSettings) {
       .get(
         "/log/histogram",
         async ({ query, request }) =>
-          ok(await logHistogram(readUntil(deps, request), bounded(await adminLogFilter(deps, query)))),
+          ok(await logHistogram(readUntil(deps, request), bounded(deps, await adminLogFilter(deps, query)))),
         {
           access: "admin",
           query: t.Object(adminLogFields),
@@ -117,7 +121,7 @@ export function logs(deps: Deps, session: SessionSettings) {
           ok(
             await logHistogram(
               readUntil(deps, request),
-              bounded({ ...logFilterOf(query), userId: actor.id }),
+              bounded(deps, { ...logFilterOf(query), userId: actor.id }),
             ),
           ),
         { access: "user", query: t.Object(logFields) },

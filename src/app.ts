@@ -91,7 +91,7 @@ export interface Overrides {
   lookup?: Lookup;
   /** How long an upstream is read on for its usage once the client has left. */
   drainMs?: number;
-  /** Rails of payment in place of the shipped ones. */
+  /** Rails of payment in place of the shipped ones; their options have been made known (`addRailOptions`). */
   rails?: readonly PaymentRail[];
   /** What the inbox takes for the space on the disk, and for an outage. */
   looks?: Pick<LookDeps, "diskSpace" | "awayMs">;

@@ -8,8 +8,13 @@ import type { Usage } from "../../shared/usage.ts";
 import type { Caller } from "../call/admission.ts";
 import type { RelayParts } from "../call/services.ts";
 import { overCap } from "../call/cap.ts";
+import { assertCountable } from "../endpoints/call-units.ts";
+import type { NamedQuote } from "../call/quote-id.ts";
 import { outputRateOf, tokensOf, turnReserve } from "./turn-hold.ts";
 import type { SessionCap, TurnHold } from "./turn-hold.ts";
+
+/** A turn counts tokens, and is one call: nothing in it is the unit of another fixed price. */
+const TURNS = {};
 
 interface TurnToHold {
   caller: Caller;
@@ -24,10 +29,15 @@ interface TurnToHold {
   outputLimit?: number | undefined;
   /** Of the session; undefined: it has none. */
   cap: SessionCap | undefined;
+  /** Of the session: a turn that is opened while it stands has its prices. */
+  quote: NamedQuote | undefined;
 }
 
 export interface TurnHolds {
-  /** Throws failures of kinds quota and limit, and model_not_priced for a model that has no price. */
+  /**
+   * Throws failures of kinds quota and limit, model_not_priced for a model that has no price, and price_unit_uncounted where
+   * its price is for what turns are not counted in.
+   */
   open(turn: TurnToHold): Promise<TurnHold>;
   /** Why a turn cannot go on whose hold could not be lengthened. */
   refusal(caller: Caller, turn: TurnHold): Failure;
@@ -36,8 +46,10 @@ export interface TurnHolds {
 export function createTurnHolds(deps: Deps, { usual }: Pick<RelayParts, "usual">): TurnHolds {
   const { options, ledger } = deps;
   return {
-    async open({ caller, model, upstreamModel, requestId, context, outputLimit, cap }) {
-      const price = priceFor(deps, caller, model, upstreamModel);
+    async open({ caller, model, upstreamModel, requestId, context, outputLimit, cap, quote }) {
+      const quoted =
+        quote && deps.clock.nowMs() < quote.expiresMs ? quote.prices.get(caller.group) : undefined;
+      const price = quoted ?? priceFor(deps, caller, model, upstreamModel);
       const wanted = turnReserve(price, context, {
         usual: usual.of(model),
         limit: outputLimit,
@@ -82,16 +94,22 @@ export function createTurnHolds(deps: Deps, { usual }: Pick<RelayParts, "usual">
   };
 }
 
-/** Sessions are priced by the mapped name; a mapping to a name without a price keeps the requested one's. */
-function priceFor(
-  { prices, options, inbox }: Deps,
-  { user, group }: Caller,
+/**
+ * Sessions are priced by the mapped name; a mapping to a name without a price keeps the requested one's. Throws
+ * `model_not_priced`.
+ */
+export function priceFor(
+  { prices, options, inbox }: Pick<Deps, "prices" | "options" | "inbox">,
+  { user, group }: Pick<Caller, "user" | "group">,
   model: string,
   upstreamModel: string,
 ): CallPrice {
   const price =
     prices.callPrice(upstreamModel, group, user.group) ?? prices.callPrice(model, group, user.group);
-  if (price) return price;
+  if (price) {
+    assertCountable(TURNS, price, model);
+    return price;
+  }
   const isAccepted =
     options.get("SelfUseModeEnabled") || user.setting.accept_unset_model_ratio_model === true;
   if (!isAccepted) {

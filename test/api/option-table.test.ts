@@ -14,6 +14,7 @@ import type { TestApp, TestUser } from "../support/app.ts";
 import { createTestDatabase, DATABASE_KINDS } from "../support/postgres.ts";
 import type { TestDatabase } from "../support/postgres.ts";
 import { OPTION_CASES } from "./option-cases.ts";
+import { nextLook } from "../support/turns.ts";
 
 const LIMIT_MS = 1000;
 
@@ -122,10 +123,10 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
     isWanted: (said: T) => boolean,
     startedMs: number,
   ): Promise<T> {
-    for (;;) {
+    for (let looks = 0; ; looks++) {
       const said = await ask();
       if (isWanted(said) || performance.now() - startedMs > LIMIT_MS) return said;
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextLook(looks);
     }
   }
 

@@ -45,7 +45,7 @@ interface Group {
 }
 
 /** Files that one process of `bun test` takes at once: small enough that lanes end together, large enough to load once. */
-const PART_FILES = { server: 24, attack: 3, islands: 24, e2e: 4 } as const;
+const PART_FILES = { server: 24, attack: 3, islands: 24, e2e: 3 } as const;
 /** In the order in which lanes take them: what cannot run beside itself begins first. */
 const LANE_ORDER = ["e2e", "attack", "server", "islands"] as const;
 /** Browsers and attacks fill a machine: one of each at a time, as long as there is something else to run. */

@@ -90,7 +90,8 @@ export async function pageRests(page: Page): Promise<void> {
   if (!open) throw new Error("not the page of a visit");
   for (let quiet = 0; quiet < 2;) {
     await page.evaluate(async () => {
-      await new Promise((done) => requestIdleCallback(done));
+      // A busy page does what it keeps for idle moments after three seconds (islands/lib/when-idle.ts).
+      await new Promise((done) => requestIdleCallback(done, { timeout: 3000 }));
       await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
     });
     quiet = open.size === 0 ? quiet + 1 : 0;

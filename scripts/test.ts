@@ -129,20 +129,25 @@ export function takePart(queue: Group[], running: readonly Group[]): Group | und
   return queue.splice(Math.max(0, at), 1)[0];
 }
 
+const IN_MEMORY = "/dev/shm";
+
+/** Room enough, and programs may run there: some tests build one. */
+function hasRoomInMemory(): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(IN_MEMORY);
+    if (Math.min(bavail * bsize, freemem()) < RUN_BYTES) return false;
+    return !/^\S+ \/dev\/shm \S+ \S*\bnoexec\b/m.test(readFileSync("/proc/mounts", "utf8"));
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Where the run's files lie: in memory where there is plenty, since tests kill processes, not machines, and what a
  * process wrote outlives it there too. A disk would make every durable write wait.
  */
 function makeRunDir(): string {
-  const inMemory = "/dev/shm";
-  let base = tmpdir();
-  try {
-    const { bavail, bsize } = statfsSync(inMemory);
-    if (Math.min(bavail * bsize, freemem()) >= RUN_BYTES) base = inMemory;
-  } catch {
-    // No such place on this machine.
-  }
-  const runDir = mkdtempSync(join(base, "weir-run-"));
+  const runDir = mkdtempSync(join(hasRoomInMemory() ? IN_MEMORY : tmpdir(), "weir-run-"));
   // PostgreSQL runs as another user when the run is root's.
   chmodSync(runDir, 0o755);
   return runDir;

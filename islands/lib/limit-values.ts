@@ -43,7 +43,7 @@ export function limitValuesOf(fields: LimitFields | null): LimitValues {
 }
 
 /** Without the fields that are empty: those follow what stands behind. */
-export function limitFieldsOf({ budget, budgetPeriod, rpm, tpm, atOnce }: LimitValues): LimitFields {
+function limitFieldsOf({ budget, budgetPeriod, rpm, tpm, atOnce }: LimitValues): LimitFields {
   return {
     ...(budget === undefined ? {} : { budget_quota: budget, budget_period: budgetPeriod }),
     ...(rpm === undefined ? {} : { rpm_limit: rpm }),
@@ -51,6 +51,22 @@ export function limitFieldsOf({ budget, budgetPeriod, rpm, tpm, atOnce }: LimitV
     ...(atOnce === undefined ? {} : { max_concurrency: atOnce }),
   };
 }
+
+/** The fields that were changed, a budget with its period; null where one was emptied. */
+export function limitChangesOf(values: LimitValues, changed: Partial<LimitValues>): SentLimits {
+  const fields = limitFieldsOf(values);
+  const isBudget = "budget" in changed || "budgetPeriod" in changed;
+  return {
+    ...(isBudget
+      ? { budget_quota: fields.budget_quota ?? null, budget_period: fields.budget_period ?? null }
+      : {}),
+    ...("rpm" in changed ? { rpm_limit: fields.rpm_limit ?? null } : {}),
+    ...("tpm" in changed ? { tpm_limit: fields.tpm_limit ?? null } : {}),
+    ...("atOnce" in changed ? { max_concurrency: fields.max_concurrency ?? null } : {}),
+  };
+}
+
+type SentLimits = { [Name in keyof LimitFields]: LimitFields[Name] | null };
 
 /** What is wrong, by field. */
 export function limitProblems(

@@ -22,6 +22,7 @@ import { refuseGet } from "./responses-get.ts";
 import { listDialect, modelList, oneModel } from "./models.ts";
 import type { Relay } from "./call/pipeline.ts";
 import { playgroundBody, playgroundCaller, sessionUser } from "./playground.ts";
+import { quotedSurfaces } from "./quoted-surfaces.ts";
 import { createRealtime } from "./realtime/realtime.ts";
 
 /** The body is read by the pipeline, once, as bytes. */
@@ -37,6 +38,7 @@ export function openaiRelay(deps: Deps, session: SessionSettings, relay: Relay) 
 
 function inferenceRoutes(deps: Deps, relay: Relay) {
   const realtime = createRealtime(deps, relay.parts);
+  const surfaceOf = quotedSurfaces(deps, relay.parts);
   const serve =
     (endpoint: Endpoint) =>
     ({ request }: { request: Request }): Promise<Response> =>
@@ -71,7 +73,7 @@ function inferenceRoutes(deps: Deps, relay: Relay) {
       .post("/v1/audio/speech", serve(speech), raw)
       .post("/v1/audio/transcriptions", serve(transcriptions), raw)
       .post("/v1/audio/translations", serve(translations), raw)
-      .post("/v1/quote", ({ request }) => relay.quote({ request, endpoint: chat }), raw)
+      .post("/v1/quote", ({ request }) => relay.quote({ request, endpoint: chat }, surfaceOf), raw)
       .get("/v1/realtime", ({ request }) => realtime.serve(request), raw)
       .options("/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))
       .options("/openai/v1/*", ({ request }) => preflight(request), checkedBy("relay key"))

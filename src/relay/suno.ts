@@ -9,13 +9,11 @@ import { asString } from "../protocol/json.ts";
 import type { Relay } from "./call/pipeline.ts";
 import { createTaskEdge, idsOf, taskJson } from "./tasks/edge.ts";
 import type { Submission } from "./tasks/submit.ts";
-import { songOf, SUNO } from "./tasks/suno-wire.ts";
+import { songModel, songOf, SUNO } from "./tasks/suno-wire.ts";
 import type { Json } from "./tasks/task-wire.ts";
 import { preflight } from "./wire/cors.ts";
 
 const raw = { parse: "none", ...checkedBy("relay key") } as const;
-
-const modelOf = (action: string): string => `suno_${action.toLowerCase()}`;
 
 /** A task in the form that clients of this API know; its data is the upstream's own. */
 function taskOf(row: CreativeTaskRow): Json {
@@ -29,7 +27,7 @@ function submissionOf(action: string, body: Json): Submission<CreativeTaskRow> {
   const input = asString(song["gpt_description_prompt"]) ?? asString(song["prompt"]) ?? "";
   return {
     action,
-    model: modelOf(action),
+    model: songModel(action),
     isFree: false,
     // A continuation goes to the channel that made its origin.
     origin: song["continue_clip_id"] ? (asString(song["task_id"]) ?? "") : "",
@@ -46,7 +44,7 @@ export function sunoRelay(deps: Deps, relay: Relay): Elysia {
     edge.answer(
       request,
       async (call) => edge.submit(call, submissionOf(action, await edge.body(call))),
-      modelOf(action),
+      songModel(action),
     );
 
   const fetchMany = (request: Request): Promise<Response> =>

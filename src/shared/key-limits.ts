@@ -42,10 +42,14 @@ export const LIMIT_MAXIMA = {
 export type LimitNumber = keyof typeof LIMIT_MAXIMA;
 export const LIMIT_NUMBERS = Object.keys(LIMIT_MAXIMA) as LimitNumber[];
 
-const LIMIT_NAMES: ReadonlySet<string> = new Set([...LIMIT_NUMBERS, "budget_period"]);
+export const LIMIT_NAMES: ReadonlySet<string> = new Set([...LIMIT_NUMBERS, "budget_period"]);
 
 /** At this share of a budget its owner is warned, once a period. */
 export const WARN_SHARE = 0.8;
+
+export function isLimitName(name: string): boolean {
+  return LIMIT_NAMES.has(name);
+}
 
 export function isBudgetPeriod(value: unknown): value is BudgetPeriod {
   return BUDGET_PERIODS.some((each) => each === value);
@@ -55,7 +59,7 @@ export function isBudgetPeriod(value: unknown): value is BudgetPeriod {
 export function readLimitFields(value: unknown): LimitFields | { wrong: string } {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return { wrong: "" };
   const given = value as Record<string, unknown>;
-  const unknown = Object.keys(given).find((name) => !LIMIT_NAMES.has(name));
+  const unknown = Object.keys(given).find((name) => !isLimitName(name));
   if (unknown !== undefined) return { wrong: unknown };
   const fields: LimitFields = {};
   for (const name of LIMIT_NUMBERS) {

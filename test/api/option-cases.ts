@@ -80,6 +80,14 @@ const rate = (good: number): OptionCase => ({
 
 const free = (good: string, read: unknown = good): OptionCase => ({ good, read, refused: [] });
 
+const statuses = (good: string, read: readonly number[]): OptionCase => ({
+  good,
+  read: new Set(read),
+  refused: ["99", "600", "503-500", "500-", "5xx", "401,,402", "401;402", "-1"].map(
+    (value) => [value, "option_not_statuses"] as const,
+  ),
+});
+
 const address = (good = "https://gw.example/base/"): OptionCase => ({
   good,
   read: good.replace(/\/+$/, ""),
@@ -138,9 +146,29 @@ const texts = (good: object): OptionCase => ({
 });
 
 const CHATS = [{ 云雀: "https://chat.example/#/?key={key}" }, { Cat: "opencat://team/join?token={key}" }];
+const AFFINITY_RULE = {
+  name: "codex",
+  model_regex: ["^gpt-"],
+  path_regex: ["^/v1/responses"],
+  user_agent_include: ["codex"],
+  key_sources: [{ type: "gjson", key: "", path: "prompt_cache_key" }],
+  value_regex: "^.{3,}$",
+  ttl_seconds: 60,
+  include_using_group: true,
+  include_model_name: false,
+  include_rule_name: true,
+  param_override_template: { operations: [{ mode: "set", path: "store", value: false }] },
+  skip_retry_on_failure: true,
+};
+const affinityRefused = (broken: object, field: string): Refused => [
+  JSON.stringify([{ ...AFFINITY_RULE, ...broken }]),
+  "option_bad_affinity_rule",
+  { position: 1, field },
+];
 const NOTICE = { id: "a", models: ["m"], channels: [3], text: "slow", until: 0 };
 
-export const OPTION_CASES: Record<OptionKey, OptionCase> = {
+/** Rails bring their own options: which those are, the test that plays them compares. */
+export const OPTION_CASES: Record<OptionKey, OptionCase> & Record<string, OptionCase> = {
   TopUpLink: free("https://shop.example/cards"),
   "general_setting.docs_link": free("https://docs.example"),
   QuotaPerUnit: number(100_000, 1, 1e9),
@@ -191,6 +219,8 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   QuotaRemindThreshold: whole(500_000),
   AutomaticDisableChannelEnabled: turned(true),
   AutomaticEnableChannelEnabled: turned(true),
+  AutomaticRetryStatusCodes: statuses("500-502，429, 599", [429, 500, 501, 502, 599]),
+  AutomaticDisableStatusCodes: statuses("", []),
   AutomaticDisableKeywords: free("out of credit\nbanned", ["out of credit", "banned"]),
   "relay.channel_test_minutes": whole(30, 0, 100_000),
   "relay.channel_balance_minutes": whole(60, 0, 100_000),
@@ -353,10 +383,38 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   "relay.first_byte_timeout_seconds": whole(30, 0, 3600),
   "relay.stream_idle_timeout_seconds": whole(5, 1, 3600),
   "relay.queue_ms": whole(500, 0, 600_000),
+  "relay.retry_wait_seconds": whole(9, 0, 600),
   "relay.deadline_seconds": whole(120, 1, 7200),
   "relay.abandoned_read_seconds": whole(0, 0, 3600),
   "relay.max_body_mb": whole(8, 1, 1024),
   "relay.max_answer_mb": whole(8, 1, 1024),
+  "channel_affinity_setting.enabled": turned(false),
+  "channel_affinity_setting.switch_on_success": turned(false),
+  "channel_affinity_setting.max_entries": whole(10, 1, 10_000_000),
+  "channel_affinity_setting.default_ttl_seconds": whole(60, 1, 2_592_000),
+  "channel_affinity_setting.keep_on_channel_disabled": turned(true),
+  "channel_affinity_setting.rules": {
+    good: JSON.stringify([AFFINITY_RULE]),
+    read: [AFFINITY_RULE],
+    refused: [
+      ["{broken", "option_not_json"],
+      ["{}", "option_not_list"],
+      ["[{}]", "option_bad_affinity_rule", { position: 1, field: "name" }],
+      ['[{"name": "a"}]', "option_bad_affinity_rule", { position: 1, field: "key_sources" }],
+      affinityRefused({ model_regex: ["("] }, "model_regex"),
+      affinityRefused({ key_sources: [{ type: "context_int", key: "no" }] }, "key_sources"),
+      affinityRefused({ ttl_seconds: -1 }, "ttl_seconds"),
+      affinityRefused(
+        { param_override_template: { operations: [{ mode: "no" }] } },
+        "param_override_template",
+      ),
+      [
+        JSON.stringify([AFFINITY_RULE, AFFINITY_RULE]),
+        "option_bad_affinity_rule",
+        { position: 2, field: "name" },
+      ],
+    ],
+  },
   "gemini.safety_settings": texts({ default: "BLOCK_NONE" }),
   "gemini.version_settings": texts({ default: "v1" }),
   "gemini.supported_imagine_models": {

@@ -52,7 +52,11 @@ const ROWS = [
   person(4, { username: "banned", status: 2 }),
   person(5, { username: "locked", status: 3 }),
   person(6, { username: "gone", DeletedAt: "2026-11-01T00:00:00.000Z" }),
-  person(7, { username: "odd", role: 5 }),
+  person(7, {
+    username: "odd",
+    role: 5,
+    limits: { budget_quota: 500_000, budget_period: "week", rpm_limit: 5, tpm_limit: 9 },
+  }),
 ];
 const ROOT = { id: 1, role: 100 };
 const ADMIN = { id: 9, role: 10 };
@@ -147,6 +151,18 @@ describe("own limits", () => {
     expect(writes(island).map(({ body }) => body)).toEqual([
       { id: 3, limits: { budget_quota: 1_250_000, budget_period: "week", max_concurrency: 0 } },
     ]);
+  });
+
+  test("a field that is emptied follows the group again; the others are not sent", async () => {
+    const island = open();
+    island.answer("GET /api/user/7/limits", { success: true, data: null });
+    await menuOf(island, "odd");
+    await choose(island, "Edit");
+    const drawer = await screen.findByRole("dialog", { name: "Edit user: odd" });
+    await island.user.clear(within(drawer).getByLabelText("Requests a minute"));
+    await island.user.click(screen.getByRole("button", { name: "Save" }));
+    await settle();
+    expect(writes(island).map(({ body }) => body)).toEqual([{ id: 7, limits: { rpm_limit: null } }]);
   });
 
   test("what is no amount is refused at its field, and nothing is sent", async () => {

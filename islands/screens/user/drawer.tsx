@@ -4,7 +4,7 @@ import { Role } from "../../../src/shared/enums.ts";
 import { api, call } from "../../lib/api.ts";
 import { user } from "../../lib/boot.ts";
 import { useForm } from "../../lib/form.ts";
-import { LIMIT_NAMES, limitFieldsOf, limitProblems } from "../../lib/limit-values.ts";
+import { LIMIT_NAMES, limitChangesOf, limitProblems } from "../../lib/limit-values.ts";
 import { useT } from "../../lib/i18n.ts";
 import { StatusDot } from "../../ui/badges.tsx";
 import { Drawer, DrawerForm } from "../../ui/drawer.tsx";
@@ -71,7 +71,7 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
         ...rest,
         ...(password ? { password } : {}),
         ...(amount === undefined ? {} : quotaBody(values)),
-        ...(isLimitChanged ? { limits: limitFieldsOf(values) } : {}),
+        ...(isLimitChanged ? { limits: limitChangesOf(values, changed) } : {}),
       };
       if (Object.keys(body).length > 0) await call(api.user.put({ id: row.id, ...body }));
       if (remark !== undefined || flagged !== undefined) {

@@ -16,6 +16,8 @@ export interface Breaker {
   openUntilMs: number;
   /** Length of the last rest: the next one doubles it. */
   restMs: number;
+  /** The upstream itself named the end of its rest: it is not asked before. */
+  isAsked: boolean;
   /** A call that tries it out holds the others off until then. */
   probeUntilMs: number;
   /** Outcomes of the last minute, in slots of ten seconds: number of the slot, answers, failures. */
@@ -44,6 +46,7 @@ export function createBreaker(): Breaker {
     failedAtMs: 0,
     openUntilMs: 0,
     restMs: 0,
+    isAsked: false,
     probeUntilMs: 0,
     slots: [],
   };
@@ -52,6 +55,11 @@ export function createBreaker(): Breaker {
 /** Whether a call may go there now; a rest that is over lets exactly one through. */
 export function isReady({ openUntilMs, probeUntilMs }: Breaker, nowMs: number): boolean {
   return openUntilMs === 0 || (nowMs >= openUntilMs && nowMs >= probeUntilMs);
+}
+
+/** Until when the upstream itself wants to be left alone; 0: it asks for nothing now. */
+export function askedUntil({ isAsked, openUntilMs }: Breaker, nowMs: number): number {
+  return isAsked && openUntilMs > nowMs ? openUntilMs : 0;
 }
 
 /** A call goes there: half-open, it is the one that finds out. */
@@ -90,6 +98,7 @@ export function failed(
   if (reason === "limited" && requestedMs > 0) {
     breaker.reason = reason;
     breaker.openUntilMs = Math.max(breaker.openUntilMs, nowMs + requestedMs);
+    breaker.isAsked = true;
     return;
   }
   if (reason === "down") {
@@ -102,6 +111,7 @@ export function failed(
   if (reason === "down" && !wasOpen && !isTooBad(breaker, nowMs)) return;
   const firstMs = reason === "rejected" ? REJECTED_REST_MS : FIRST_REST_MS;
   breaker.reason = reason;
+  breaker.isAsked = false;
   breaker.restMs = Math.min(Math.max(2 * breaker.restMs, firstMs), LONGEST_REST_MS);
   breaker.openUntilMs = nowMs + breaker.restMs;
   breaker.slots.length = 0;

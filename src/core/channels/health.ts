@@ -1,6 +1,15 @@
 // How the channels are: kept per channel and upstream model, so that what one model meets leaves the others alone, and per
 // channel where none of its keys works. Refuses to grow with anything but trouble: a channel without any has no entry.
-import { createBreaker, failed, isForgotten, isReady, opened, succeeded, take } from "./breaker.ts";
+import {
+  askedUntil,
+  createBreaker,
+  failed,
+  isForgotten,
+  isReady,
+  opened,
+  succeeded,
+  take,
+} from "./breaker.ts";
 import type { Breaker, RestReason } from "./breaker.ts";
 import { isSameAccess } from "./keyring.ts";
 import { upstreamModel } from "./rows.ts";
@@ -35,6 +44,8 @@ export interface ChannelHealth {
   take(channel: Channel, model: string, nowMs: number): void;
   /** On the steady clock; 0 = it does not rest. */
   restsUntil(channel: Channel, model: string): number;
+  /** Until when the upstream itself wants to be left alone with the model (steady clock); 0: it does not ask for that now. */
+  askedUntil(channel: Channel, model: string, nowMs: number): number;
   /** For a call that only this channel can serve: why it may not go there now, undefined when it may (and does). */
   claim(channel: Channel, model: string, nowMs: number): Rest | undefined;
   /** The attempt began to answer, and `succeeded` or `failed` tells how that ended. */
@@ -122,6 +133,10 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
       const state = health.get(channel.id);
       const cell = state?.models.get(upstreamModel(channel, model));
       return Math.max(state?.whole?.openUntilMs ?? 0, cell?.openUntilMs ?? 0);
+    },
+    askedUntil(channel, model, nowMs) {
+      const cell = health.get(channel.id)?.models.get(upstreamModel(channel, model));
+      return cell ? askedUntil(cell, nowMs) : 0;
     },
     claim(channel, model, nowMs) {
       if (health.size === 0) return undefined;

@@ -1,53 +1,24 @@
-// Several keys of one channel: which of them a call gets, and which of them rest, each for itself, or for one model where only
-// that was too much for it. What is durable of a key (on, off) stands in its row; rests are of this node and of this run.
-// A rest belongs to the account: equal keys of two channels for one origin share it.
+// Several keys of one channel: which of them a call gets. What of them rests, and why, stands in key-rests.ts (what providers ask
+// for or refuse) and key-cells.ts (what fails).
 import { KeyStatus } from "../../shared/enums.ts";
 import type { CapState } from "./caps.ts";
+import { createKeyCells } from "./key-cells.ts";
+import type { KeyCells } from "./key-cells.ts";
+import { createKeyRests, untilOf } from "./key-rests.ts";
+import type { KeyRest, KeyRests, KeyState, NewRest } from "./key-rests.ts";
 import { upstreamModel } from "./rows.ts";
 import type { Channel } from "./rows.ts";
-
-type RestReason = "rejected" | "limited" | "by_hand";
-
-/** A rest that is going on, or is over. */
-export interface KeyRest {
-  /** On the steady clock. */
-  restsUntilMs: number;
-  reason: RestReason | "";
-  /** What the upstream said, scrubbed. */
-  detail: string;
-}
-
-interface TakenRest extends KeyRest {
-  /** How long: the next one without a word of the upstream doubles it. */
-  restMs: number;
-  /** Whose call it was that failed. */
-  channelId: number;
-}
-
-export interface KeyState extends KeyRest {
-  /** Place of the key in the channel's list, from 0. */
-  index: number;
-  /** Rests of single models, by their names at the upstream; those that are over too. */
-  models: ReadonlyMap<string, KeyRest>;
-}
-
-interface NewRest {
-  reason: RestReason;
-  /** Absent: `restMs` is a first rest, doubled as long as nothing succeeds. */
-  untilUpstream?: boolean;
-  restMs: number;
-  detail: string;
-  /** As requested; absent: the key rests for all of them. */
-  model?: string;
-}
 
 export interface ChosenKey {
   key: string;
   index: number;
 }
 
-/** Whether a channel can be asked now: some key is fit, all of them rest, or what is awake is full. */
-type Fitness = "fit" | "resting" | "full" | "off";
+/**
+ * Whether a channel can be asked now: some key is fit, all of them rest, all that work asked to be left alone until a time that
+ * they named, or what is awake is full.
+ */
+type Fitness = "fit" | "resting" | "patient" | "full" | "off";
 
 /** Models are those of requests; "" for what is asked without one. */
 export interface Keyring {
@@ -66,33 +37,45 @@ export interface Keyring {
   ): ChosenKey | undefined;
   /** The first key that does not rest, for what should stay with one account; leaves the turns as they are. */
   first(channel: Channel, model: string, nowMs: number, tokens?: number): ChosenKey | undefined;
+  /** A key that its caller chose is asked: where its rest is over, this is the call that finds out. */
+  take(channel: Channel, index: number, model: string, nowMs: number): void;
   /** Puts one key to rest. Returns whether another key of the channel is still fit for the model. */
   rest(channel: Channel, index: number, rest: NewRest, nowMs: number): boolean;
   /** Whether the provider rejected every key of the channel that is on; a lone key stands for its channel. */
   areAllRejected(channel: Channel): boolean;
   /** A key that answered needs no more rest, for this model or for all. */
   wake(channel: Channel, index: number, model: string): void;
+  /** It began to answer, and `succeeded` or `failed` tells how that ended. */
+  opened(channel: Channel, index: number, model: string): void;
+  succeeded(channel: Channel, index: number, model: string, nowMs: number): void;
+  /**
+   * The model failed with this key (down, too slow, cut off). True: it rests for the model because of that while another key of
+   * the channel is fit, so that nothing is said of the channel.
+   */
+  failed(channel: Channel, index: number, model: string, nowMs: number): boolean;
+  /** The call ended without a word on the key. */
+  abandoned(channel: Channel, index: number, model: string): void;
   /** A key that was switched on, or is let go on by hand: nothing of its rests is left. */
   wakeWhole(channel: Channel, index: number): void;
+  /** When the first key that is on is fit for the model again (steady clock); 0: one is. Infinity: none is on. */
+  fitAtMs(channel: Channel, model: string, nowMs: number): number;
   /** Why the key rests for the model now; undefined where it does not. */
   restOf(channel: Channel, index: number, model: string, nowMs: number): KeyRest | undefined;
-  /** Every key of the channel. */
-  states(channel: Channel): KeyState[];
+  /** Every key of the channel; at a time, without the failures that are over then. */
+  states(channel: Channel, nowMs?: number): KeyState[];
 }
 
-/** The rests of one account. */
-interface Rests {
-  whole: TakenRest | undefined;
-  readonly models: Map<string, TakenRest>;
+/** A key that may be chosen, and how it is. */
+interface Found {
+  index: number;
+  fitness: "fit" | "resting" | "patient";
 }
 
-const NO_RESTS: Rests = { whole: undefined, models: new Map() };
-/** Of one key: only whoever names channels may ask for models that are not on their lists. */
-const MAX_MODELS = 1000;
-/** A rest that nobody doubles is ten minutes. */
-const LONGEST_DOUBLED_MS = 600_000;
-/** Rests that ended so long ago are forgotten. */
-const FORGET_MS = 3_600_000;
+/** Who is looked at, in which order, and how large the call is. */
+interface Look {
+  order: (step: number) => number;
+  tokens: number;
+}
 
 /** Whether two versions of a channel go to the same place with the same keys. */
 export function isSameAccess(a: Channel, b: Channel): boolean {
@@ -107,170 +90,181 @@ export function isSameAccess(a: Channel, b: Channel): boolean {
   );
 }
 
+/** What a look at the keys of a channel needs. */
+interface Ring {
+  rests: KeyRests;
+  cells: KeyCells;
+  caps: CapState;
+}
+
+/** 0 where it does not rest; `name` is the model's at the upstream. */
+function restsUntil(
+  { rests, cells }: Ring,
+  channel: Channel,
+  index: number,
+  name: string,
+  nowMs: number,
+): number {
+  if (rests.isCalm() && cells.isCalm()) return 0;
+  return Math.max(
+    untilOf(channel, rests.latest(channel, index, name)),
+    cells.restsUntil(channel, index, name, nowMs),
+  );
+}
+
+/**
+ * In its order, the first key that is fit; where all that are on rest, the one whose rest ends first of those that may be asked
+ * all the same. Whom its upstream refuses comes after whom it wants to wait.
+ */
+function choose(ring: Ring, channel: Channel, name: string, nowMs: number, look: Look): Found | undefined {
+  const { length: count } = channel.keys;
+  let best: Found | undefined;
+  let bestRank = Infinity;
+  let bestMs = Infinity;
+  for (let step = 0; step < count; step++) {
+    const index = look.order(step);
+    if (!isOn(channel, index) || !hasRoom(ring, channel, index, look.tokens, nowMs)) continue;
+    const untilMs = restsUntil(ring, channel, index, name, nowMs);
+    if (untilMs <= nowMs) return { index, fitness: "fit" };
+    const rest = ring.rests.latest(channel, index, name);
+    const isAsked = rest?.isAsked === true && rest.restsUntilMs > nowMs;
+    const isRefused = rest !== undefined && rest.restsUntilMs > nowMs && rest.reason !== "limited";
+    const rank = isAsked ? 1 : isRefused ? 2 : 0;
+    if (rank > bestRank || (rank === bestRank && untilMs >= bestMs)) continue;
+    bestRank = rank;
+    bestMs = untilMs;
+    best = { index, fitness: isAsked ? "patient" : "resting" };
+  }
+  return best;
+}
+
+/** From one place on, all round. */
+function inOrder(count: number, from: number, tokens: number): Look {
+  return { order: (step) => (from + step) % count, tokens };
+}
+
+function hasRoom({ caps }: Ring, channel: Channel, index: number, tokens: number, nowMs: number): boolean {
+  return !channel.isCapped || caps.hasRoom(channel, index, tokens, nowMs);
+}
+
+function isAnyFit(ring: Ring, channel: Channel, name: string, nowMs: number): boolean {
+  return channel.keys.some(
+    (_, at) => isOn(channel, at) && restsUntil(ring, channel, at, name, nowMs) <= nowMs,
+  );
+}
+
 export function createKeyring(caps: CapState, random: () => number = Math.random): Keyring {
-  const rests = new Map<string, Rests>();
+  const rests = createKeyRests();
+  const cells = createKeyCells();
+  const ring: Ring = { rests, cells, caps };
   /** Whose turn it is, by channel. */
   const turns = new Map<number, number>();
 
-  /** 0 where it does not rest; `name` is the model's at the upstream. */
-  function restsUntil(channel: Channel, index: number, name: string): number {
-    if (rests.size === 0) return 0;
-    const own = rests.get(channel.keyRows[index]?.account ?? "");
-    if (!own) return 0;
-    return Math.max(untilOf(channel, own.whole), untilOf(channel, own.models.get(name)));
-  }
-
-  function hasRoom(channel: Channel, index: number, tokens: number, nowMs: number): boolean {
-    return !channel.isCapped || caps.hasRoom(channel, index, tokens, nowMs);
-  }
-
-  /** In this order, the first key that is fit; where all that are on rest, the one whose rest ends first. */
-  function choose(
-    channel: Channel,
-    name: string,
-    nowMs: number,
-    { order, tokens }: { order: (step: number) => number; tokens: number },
-  ): { index: number; isResting: boolean } | undefined {
+  function turnIn(channel: Channel, isPolling: boolean): number {
     const { length: count } = channel.keys;
-    let soonest: number | undefined;
-    let soonestMs = Infinity;
-    for (let step = 0; step < count; step++) {
-      const index = order(step);
-      if (!isOn(channel, index) || !hasRoom(channel, index, tokens, nowMs)) continue;
-      const untilMs = restsUntil(channel, index, name);
-      if (untilMs <= nowMs) return { index, isResting: false };
-      if (untilMs >= soonestMs) continue;
-      soonestMs = untilMs;
-      soonest = index;
-    }
-    return soonest === undefined ? undefined : { index: soonest, isResting: true };
+    return isPolling ? (turns.get(channel.id) ?? 0) % count : Math.floor(random() * count) % count;
   }
 
-  function inOrder(channel: Channel, name: string, nowMs: number, from: number, tokens: number) {
-    const { length: count } = channel.keys;
-    return choose(channel, name, nowMs, { order: (step) => (from + step) % count, tokens });
+  /** The key is asked: where its rest is over it is the one call that finds out. */
+  function taken(channel: Channel, found: Found, name: string, nowMs: number): ChosenKey {
+    if (!cells.isCalm()) cells.take(channel, found.index, name, nowMs);
+    return keyAt(channel, found.index);
   }
 
   return {
-    isCalm: () => rests.size === 0,
+    isCalm: () => rests.isCalm() && cells.isCalm(),
     fitness(channel, model, nowMs, tokens = 0) {
       const name = upstreamModel(channel, model);
-      const found = inOrder(channel, name, nowMs, 0, tokens);
-      if (found) return found.isResting ? "resting" : "fit";
+      const found = choose(ring, channel, name, nowMs, inOrder(channel.keys.length, 0, tokens));
+      if (found) return found.fitness;
       return channel.keyRows.some((_, index) => isOn(channel, index)) ? "full" : "off";
     },
     next(channel, model, nowMs, { sticky = "", tokens = 0 } = {}) {
       const { keys, keyMode } = channel;
       if (keys.length < 2) {
-        const isOpen = isOn(channel, 0) && hasRoom(channel, 0, tokens, nowMs);
+        const isOpen = isOn(channel, 0) && hasRoom(ring, channel, 0, tokens, nowMs);
         return isOpen ? keyAt(channel, 0) : undefined;
       }
       const name = upstreamModel(channel, model);
       if (keyMode === "affinity") {
         const order = rendezvous(channel, sticky);
-        const found = choose(channel, name, nowMs, { order: (step) => order[step] ?? 0, tokens });
-        return found && keyAt(channel, found.index);
+        const look: Look = { order: (step) => order[step] ?? 0, tokens };
+        const found = choose(ring, channel, name, nowMs, look);
+        return found && taken(channel, found, name, nowMs);
       }
       const isPolling = keyMode === "polling";
-      const from = isPolling
-        ? (turns.get(channel.id) ?? 0) % keys.length
-        : Math.floor(random() * keys.length) % keys.length;
-      const found = inOrder(channel, name, nowMs, from, tokens);
+      const look = inOrder(keys.length, turnIn(channel, isPolling), tokens);
+      const found = choose(ring, channel, name, nowMs, look);
       // A key that rests is no turn: the others come as they would have.
-      if (found && isPolling && !found.isResting) turns.set(channel.id, (found.index + 1) % keys.length);
-      return found && keyAt(channel, found.index);
+      if (found && isPolling && found.fitness === "fit")
+        turns.set(channel.id, (found.index + 1) % keys.length);
+      return found && taken(channel, found, name, nowMs);
     },
     first(channel, model, nowMs, tokens = 0) {
-      const found = inOrder(channel, upstreamModel(channel, model), nowMs, 0, tokens);
-      return found && keyAt(channel, found.index);
+      const name = upstreamModel(channel, model);
+      const found = choose(ring, channel, name, nowMs, inOrder(channel.keys.length, 0, tokens));
+      return found && taken(channel, found, name, nowMs);
     },
-    rest(channel, index, { reason, restMs, detail, model, untilUpstream = false }, nowMs) {
-      const account = accountOf(channel, index);
-      if (account === "") return false;
-      sweep(rests, nowMs);
-      let own = rests.get(account);
-      if (!own) rests.set(account, (own = { whole: undefined, models: new Map() }));
-      const name = model === undefined ? "" : upstreamModel(channel, model);
-      const before = model === undefined ? own.whole : own.models.get(name);
-      const rest = restAfter(before, { reason, restMs, detail, untilUpstream }, channel.id, nowMs);
-      if (model === undefined) own.whole = rest;
-      else restModel(own.models, name, rest);
-      if (channel.keys.length < 2) return false;
-      return channel.keys.some((_, at) => isOn(channel, at) && restsUntil(channel, at, name) <= nowMs);
+    take(channel, index, model, nowMs) {
+      if (!cells.isCalm()) cells.take(channel, index, upstreamModel(channel, model), nowMs);
+    },
+    rest(channel, index, rest, nowMs) {
+      rests.take(channel, index, rest, nowMs);
+      const name = rest.model === undefined ? "" : upstreamModel(channel, rest.model);
+      return channel.keys.length > 1 && isAnyFit(ring, channel, name, nowMs);
     },
     areAllRejected(channel) {
       if (channel.keys.length < 2) return true;
-      return channel.keyRows.every(
-        ({ account }, at) => !isOn(channel, at) || rests.get(account)?.whole?.reason === "rejected",
-      );
+      return channel.keyRows.every((_, at) => !isOn(channel, at) || rests.isRejected(channel, at));
     },
-    wake(channel, index, model) {
-      const account = accountOf(channel, index);
-      const own = rests.get(account);
-      if (!own) return;
-      own.whole = undefined;
-      own.models.delete(upstreamModel(channel, model));
-      if (own.models.size === 0) rests.delete(account);
+    fitAtMs(channel, model, nowMs) {
+      const name = upstreamModel(channel, model);
+      let soonestMs = Infinity;
+      for (let index = 0; index < channel.keys.length && soonestMs > nowMs; index++)
+        if (isOn(channel, index))
+          soonestMs = Math.min(soonestMs, restsUntil(ring, channel, index, name, nowMs));
+      return soonestMs > nowMs ? soonestMs : 0;
     },
+    wake: (channel, index, model) => rests.wake(channel, index, model),
+    opened: (channel, index, model) => cells.opened(channel, index, model),
+    succeeded: (channel, index, model, nowMs) => cells.succeeded(channel, index, model, nowMs),
+    failed(channel, index, model, nowMs) {
+      cells.failed(channel, index, model, nowMs);
+      const name = upstreamModel(channel, model);
+      const isResting = cells.restsUntil(channel, index, name, nowMs) > nowMs;
+      return isResting && isAnyFit(ring, channel, name, nowMs);
+    },
+    abandoned: (channel, index, model) => cells.abandoned(channel, index, model),
     wakeWhole(channel, index) {
-      rests.delete(accountOf(channel, index));
+      rests.wakeWhole(channel, index);
+      cells.wake(channel, index);
     },
     restOf(channel, index, model, nowMs) {
-      const own = rests.size === 0 ? undefined : rests.get(accountOf(channel, index));
-      if (!own) return undefined;
-      if (untilOf(channel, own.whole) > nowMs) return own.whole;
-      const rest = own.models.get(upstreamModel(channel, model));
-      return untilOf(channel, rest) > nowMs ? rest : undefined;
+      const rest = rests.restOf(channel, index, model, nowMs);
+      if (rest || cells.isCalm()) return rest;
+      const restsUntilMs = cells.restsUntil(channel, index, upstreamModel(channel, model), nowMs);
+      return restsUntilMs > nowMs ? { restsUntilMs, reason: "down", detail: "" } : undefined;
     },
-    states(channel) {
-      return channel.keyRows.map(({ account }, index) => stateOf(rests.get(account), index));
-    },
+    states: (channel, nowMs = 0) =>
+      rests.states(channel).map((state) => withCells(state, cells.rests(channel, state.index, nowMs))),
   };
 }
 
-/** What rests after one more failure: doubled where the upstream names no time and nothing succeeded since the last. */
-function restAfter(
-  before: TakenRest | undefined,
-  { reason, restMs, detail, untilUpstream }: Omit<NewRest, "model">,
-  channelId: number,
-  nowMs: number,
-): TakenRest {
-  const isKnown = before !== undefined && before.restsUntilMs > nowMs;
-  // Calls that were under way when it began to rest say nothing new.
-  if (isKnown)
-    return {
-      restsUntilMs: Math.max(before.restsUntilMs, nowMs + restMs),
-      restMs: before.restMs,
-      reason,
-      detail,
-      channelId,
-    };
-  const isRepeated = untilUpstream !== true && before?.reason === reason && reason === "limited";
-  const ms = isRepeated ? Math.min(Math.max(2 * before.restMs, restMs), LONGEST_DOUBLED_MS) : restMs;
-  return { restsUntilMs: nowMs + ms, restMs: ms, reason, detail, channelId };
-}
-
-function stateOf(rests: Rests | undefined, index: number): KeyState {
-  const { whole, models } = rests ?? NO_RESTS;
-  const { restsUntilMs = 0, reason = "", detail = "" } = whole ?? {};
-  return { index, restsUntilMs, reason, detail, models };
+/** With the models that fail with this key. */
+function withCells(state: KeyState, down: ReadonlyMap<string, number>): KeyState {
+  if (down.size === 0) return state;
+  const models = new Map(state.models);
+  for (const [name, restsUntilMs] of down)
+    if ((models.get(name)?.restsUntilMs ?? 0) < restsUntilMs)
+      models.set(name, { restsUntilMs, reason: "down", detail: "" });
+  return { ...state, models };
 }
 
 function isOn(channel: Channel, index: number): boolean {
   return channel.areAllOn || channel.keyRows[index]?.status === KeyStatus.on;
 }
 
-function accountOf(channel: Channel, index: number): string {
-  return channel.keyRows[index]?.account ?? "";
-}
-
 const keyAt = (channel: Channel, index: number): ChosenKey => ({ key: channel.keys[index] ?? "", index });
-
-/** A channel's only key is judged by the channel's own health, but for what other channels met with it. */
-function untilOf({ id, keys }: Channel, rest: TakenRest | undefined): number {
-  if (!rest || (keys.length < 2 && rest.channelId === id && rest.reason !== "by_hand")) return 0;
-  return rest.restsUntilMs;
-}
 
 /** Places of the keys by falling weight for this value: one that drops out moves only those that were its own. */
 function rendezvous({ keyRows }: Channel, sticky: string): number[] {
@@ -278,18 +272,4 @@ function rendezvous({ keyRows }: Channel, sticky: string): number[] {
     .map(({ hash }, index) => ({ index, weight: Bun.hash.wyhash(`${sticky} ${hash}`) }))
     .sort((a, b) => (a.weight < b.weight ? 1 : a.weight > b.weight ? -1 : 0))
     .map(({ index }) => index);
-}
-
-function restModel(models: Map<string, TakenRest>, name: string, rest: TakenRest): void {
-  const [oldest] = models.keys();
-  if (models.size >= MAX_MODELS && oldest !== undefined) models.delete(oldest);
-  models.set(name, rest);
-}
-
-/** Accounts that nobody meets any more leave nothing behind. */
-function sweep(rests: Map<string, Rests>, nowMs: number): void {
-  for (const [account, { whole, models }] of rests) {
-    for (const [name, rest] of models) if (rest.restsUntilMs + FORGET_MS < nowMs) models.delete(name);
-    if (models.size === 0 && (whole?.restsUntilMs ?? 0) + FORGET_MS < nowMs) rests.delete(account);
-  }
 }

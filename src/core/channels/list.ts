@@ -8,7 +8,7 @@ import type { KeyMode } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
 import { channelInfoJson } from "./channel-info.ts";
 import type { ChannelInfo } from "./channel-info.ts";
-import type { KeyRest, KeyState } from "./keyring.ts";
+import type { KeyRest, KeyState } from "./key-rests.ts";
 import { keyModeOf } from "./rows.ts";
 import type { Channel, ChannelRow } from "./rows.ts";
 import type { Deps } from "../deps.ts";
@@ -66,7 +66,7 @@ export function channelJson(deps: ChannelJsonDeps, row: ChannelRow): ChannelJson
   const keyCount = parsed?.keys.filter((key) => key !== "").length ?? 0;
   const nowMs = deps.clock.monotonicMs();
   const on = parsed && keyCount > 0 ? parsed.keyRows.filter(({ status }) => status === KeyStatus.on) : [];
-  const resting = parsed && keyCount > 1 ? deps.keyring.states(parsed) : [];
+  const resting = parsed && keyCount > 1 ? deps.keyring.states(parsed, nowMs) : [];
   const isResting = ({ index, restsUntilMs }: KeyState): boolean =>
     restsUntilMs > nowMs && parsed?.keyRows[index]?.status === KeyStatus.on;
   return {
@@ -303,7 +303,7 @@ export async function keyStates(
     restsUntilMs <= nowMs
       ? { rests_until: 0, reason: "", detail: "" }
       : { rests_until: Math.ceil(wallTimeOf(clock, restsUntilMs) / 1000), reason, detail };
-  return keyring.states(channel).flatMap((state) => {
+  return keyring.states(channel, nowMs).flatMap((state) => {
     const key = channel.keyRows[state.index];
     if (!key) return [];
     const use = caps.useOf(key.id);

@@ -1,5 +1,6 @@
 // Picks the channel for an attempt: highest priority first, smooth weighted round robin inside, health as a veto.
-// Refuses channels that already failed in this request; what rests serves only where nothing else can.
+// Refuses channels that already failed in this request; what rests serves only where nothing else can, and what asked for
+// patience not before its time.
 import { createChannelHealth } from "./health.ts";
 import type { ChannelHealth } from "./health.ts";
 import type { Channel } from "./rows.ts";
@@ -63,12 +64,21 @@ function rotate(entries: readonly TierEntry[]): TierEntry | undefined {
 export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onChange">): Picker {
   const health = createChannelHealth(routing);
 
-  /** Everyone rests: the one whose rest ends first serves, because a refusal would help nobody. */
-  function leastTired(tiers: readonly (readonly TierEntry[])[], model: string): Channel | undefined {
+  /**
+   * Everyone rests: the one whose rest ends first serves, because a refusal would help nobody; but nobody who asked to be
+   * left alone until then.
+   */
+  function leastTired(
+    tiers: readonly (readonly TierEntry[])[],
+    model: string,
+    nowMs: number,
+  ): Channel | undefined {
     let best: Channel | undefined;
     for (const entries of tiers)
-      for (const { channel } of entries)
+      for (const { channel } of entries) {
+        if (health.askedUntil(channel, model, nowMs) > 0) continue;
         if (!best || health.restsUntil(channel, model) < health.restsUntil(best, model)) best = channel;
+      }
     return best;
   }
 
@@ -98,7 +108,7 @@ export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onCha
       const resting: (readonly TierEntry[])[] = [];
       const found = awake(routing.tiers(group, model), { model, excluded, nowMs, accepts }, resting);
       if (found) return found;
-      const chosen = leastTired(resting, model);
+      const chosen = leastTired(resting, model, nowMs);
       if (chosen) health.take(chosen, model, nowMs);
       return chosen;
     },
@@ -111,7 +121,7 @@ export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onCha
         if (channel) return { channel, group };
         for (const entries of resting.slice(from)) groupOf.set(entries, group);
       }
-      const channel = leastTired(resting, model);
+      const channel = leastTired(resting, model, nowMs);
       const entries = resting.find((each) => each.some((entry) => entry.channel === channel));
       const group = entries && groupOf.get(entries);
       if (!channel || group === undefined) return undefined;

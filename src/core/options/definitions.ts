@@ -1,6 +1,8 @@
 // Every option of the site as a row: kind, default, group, secret, the name under which /api/status shows it, its unit.
 // What is stored, listed, shown to everybody and drawn on the settings screens follows from these rows.
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import { DISPLAY_TYPES } from "../../shared/quota-display.ts";
+import type { OptionTexts } from "../../shared/setting-rows.ts";
 import {
   defaultCacheRatio,
   defaultCompletionRatio,
@@ -14,6 +16,7 @@ import {
 } from "./default-prices.ts";
 import { priceSources } from "./price-sources.ts";
 import { isHidden } from "./hidden.ts";
+import { affinityRules } from "./affinity-kind.ts";
 import {
   bool,
   chatList,
@@ -37,6 +40,7 @@ import {
   rateLimitMap,
   ratioMap,
   specialGroupMap,
+  statusRanges,
   text,
   textList,
   textMap,
@@ -45,14 +49,7 @@ import {
   url,
 } from "./kinds.ts";
 import type { OptionDefinition } from "./kinds.ts";
-import {
-  amountList,
-  currencyCode,
-  currencySymbol,
-  discountMap,
-  payMethods,
-  webhookSecrets,
-} from "./payment-kinds.ts";
+import { amountList, currencySymbol, discountMap, payMethods } from "./payment-kinds.ts";
 import type { OptionGroupId } from "./groups.ts";
 
 /** In the order in which the settings screens show them; each line is one option. */
@@ -110,6 +107,13 @@ const optionsByGroup = {
     QuotaRemindThreshold: { kind: int(), default: "1000", unit: "quota" },
     AutomaticDisableChannelEnabled: { kind: bool, default: "false" },
     AutomaticEnableChannelEnabled: { kind: bool, default: "false" },
+    /** After an upstream's answer with one of these a call goes on to the next channel; some never do (retry-rules.ts). */
+    AutomaticRetryStatusCodes: {
+      kind: statusRanges,
+      default: "100-199,300-399,401-407,409-499,500-503,505-523,525-599",
+    },
+    /** An upstream's answer with one of these takes the key that it refused out of service. */
+    AutomaticDisableStatusCodes: { kind: statusRanges, default: "401" },
     AutomaticDisableKeywords: {
       kind: lines,
       default:
@@ -205,6 +209,8 @@ const optionsByGroup = {
     "relay.stream_idle_timeout_seconds": { kind: int(1, 3600), default: "60", unit: "seconds" },
     /** Milliseconds that a call waits for room where every channel that could serve it is at its caps; 0 = not at all. */
     "relay.queue_ms": { kind: int(0, 600_000), default: "0", unit: "milliseconds" },
+    /** Seconds that a call waits where everybody who could serve it asked for patience; 0 = not at all. */
+    "relay.retry_wait_seconds": { kind: int(0, 600), default: "5", unit: "seconds" },
     /** One deadline over all attempts of a call until its first byte, in seconds. */
     "relay.deadline_seconds": { kind: int(1, 7200), default: "600", unit: "seconds" },
     /**
@@ -219,6 +225,21 @@ const optionsByGroup = {
      * sound that is passed on as it comes, have no such limit.
      */
     "relay.max_answer_mb": { kind: int(1, 1024), default: "64", unit: "mebibytes" },
+  },
+  affinity: {
+    "channel_affinity_setting.enabled": { kind: bool, default: "true" },
+    /** Whoever answers is bound in the place of the one that was; off: only in the place of one that is gone or off. */
+    "channel_affinity_setting.switch_on_success": { kind: bool, default: "true" },
+    /** Of each node; the longest unused go first. */
+    "channel_affinity_setting.max_entries": { kind: int(1, 10_000_000), default: "100000" },
+    /** After the last use. */
+    "channel_affinity_setting.default_ttl_seconds": {
+      kind: int(1, 2_592_000),
+      default: "3600",
+      unit: "seconds",
+    },
+    "channel_affinity_setting.rules": { kind: affinityRules, default: "[]" },
+    "channel_affinity_setting.keep_on_channel_disabled": { kind: bool, default: "false" },
   },
   gemini: {
     "gemini.safety_settings": {
@@ -256,9 +277,6 @@ const optionsByGroup = {
     WorkerAllowHttpImageRequestEnabled: { kind: bool, default: "false" },
   },
   payment: {
-    PayAddress: { kind: url, default: "" },
-    EpayId: { kind: text, default: "" },
-    EpayKey: { kind: text, default: "", secret: true },
     Price: { kind: money(0, 1e6, 6), default: "7.3", public: "price", unit: "currency_per_dollar" },
     MinTopUp: { kind: int(), default: "1", public: "min_topup", unit: "dollars" },
     /** In dollars of credit. */
@@ -270,15 +288,6 @@ const optionsByGroup = {
     "payment_setting.amount_options": { kind: amountList, default: "[10,20,50,100,200,500]" },
     "payment_setting.amount_discount": { kind: discountMap, default: "{}" },
     CustomCallbackAddress: { kind: url, default: "" },
-    /** The question names the merchant key in its address: not every gateway keeps those out of its log. */
-    EpayAskOrders: { kind: bool, default: "false" },
-    StripeApiSecret: { kind: text, default: "", secret: true },
-    /** Two while one replaces the other. */
-    StripeWebhookSecret: { kind: webhookSecrets, default: "", secret: true },
-    StripeApiBase: { kind: url, default: "" },
-    StripeCurrency: { kind: currencyCode, default: "usd" },
-    StripeUnitPrice: { kind: money(0, 1e6, 6), default: "1", unit: "currency_per_dollar" },
-    StripeMinTopUp: { kind: int(), default: "1", unit: "dollars" },
     TopupGroupRatio: { kind: ratioMap, default: JSON.stringify(defaultTopupGroupRatio) },
   },
   sign_in: {
@@ -443,9 +452,19 @@ interface OptionRow extends OptionDefinition {
   help: string;
   /** Nothing acts on it; hidden.ts says why. */
   hidden: boolean;
+  /** Its name and explanation, where no dictionary has them. */
+  texts?: OptionTexts;
+  needs?: OwnOption["needs"];
 }
 
-export const optionRows: readonly OptionRow[] = Object.entries(optionsByGroup).flatMap(([group, rows]) =>
+/** An option that something declares beside what it does with it, as rails of payment do: with its texts and what it leans on. */
+export interface OwnOption extends OptionDefinition {
+  texts: OptionTexts;
+  /** Without that it is not saved, and while it holds something that is not emptied. */
+  needs?: { key: OptionKey; code: FailureCode };
+}
+
+const rows: OptionRow[] = Object.entries(optionsByGroup).flatMap(([group, rows]) =>
   Object.entries<OptionDefinition>(rows).map(([key, row]) => ({
     ...row,
     key: key as OptionKey,
@@ -455,6 +474,51 @@ export const optionRows: readonly OptionRow[] = Object.entries(optionsByGroup).f
     hidden: isHidden(key as OptionKey),
   })),
 );
+
+export const optionRows: readonly OptionRow[] = rows;
+
+/**
+ * Makes options of a group known that are declared elsewhere, behind its others; before anything reads the store. Known ones
+ * are left alone; answers what takes the new ones away again. Throws for a name that another option has.
+ */
+export function addOptions(group: OptionGroupId, own: Readonly<Record<string, OwnOption>>): () => void {
+  const known = optionDefinitions as Record<string, OptionDefinition>;
+  const added = Object.entries(own).filter(([name, row]) => known[name] !== row);
+  for (const [name, row] of added) {
+    if (Object.hasOwn(known, name)) throw new Error(`two options are called ${name}`);
+    known[name] = row;
+    const names = { key: name as OptionKey, title: `option.title.${name}`, help: `option.help.${name}` };
+    rows.splice(rows.findLastIndex((each) => each.group === group) + 1, 0, {
+      ...row,
+      ...names,
+      group,
+      hidden: false,
+    });
+  }
+  return () => {
+    for (const [name] of added) {
+      delete known[name];
+      rows.splice(
+        rows.findIndex(({ key }) => key === name),
+        1,
+      );
+    }
+  };
+}
+
+/** Reads options that `addOptions` has made known, typed by their rows. */
+export function readerOf<Own extends Readonly<Record<string, OwnOption>>>(_own: Own) {
+  type Name = keyof Own & string;
+  const known = (name: Name) => name as unknown as OptionKey;
+  return {
+    valueOf: <N extends Name>(
+      { get }: { get: (key: OptionKey) => unknown },
+      name: N,
+    ): ReturnType<Own[N]["kind"]["parse"]> => get(known(name)) as never,
+    textOf: ({ text: textOfKey }: { text: (key: OptionKey) => string }, name: Name): string =>
+      textOfKey(known(name)),
+  };
+}
 
 export function isOptionKey(key: string): key is OptionKey {
   return Object.hasOwn(optionDefinitions, key);

@@ -9,6 +9,7 @@ import type { LimitFields } from "../../shared/key-limits.ts";
 import { isTimeZone } from "../../shared/local-time.ts";
 import { isPriceName, readPriceRules } from "../../shared/price-row.ts";
 import type { PriceRules } from "../../shared/price-row.ts";
+import { readStatusRanges } from "../../shared/status-ranges.ts";
 
 export interface OptionKind<T> {
   /** Reads the stored text; throws a Failure for text that is not of this kind. */
@@ -129,6 +130,15 @@ export function oneOf<const T extends string>(...values: T[]): OptionKind<T> {
     },
   };
 }
+
+/** Statuses of upstreams, as ranges. */
+export const statusRanges: OptionKind<ReadonlySet<number>> = {
+  parse(value) {
+    const statuses = readStatusRanges(value);
+    if (!statuses) throw refuse("option_not_statuses");
+    return statuses;
+  },
+};
 
 /** A zone by its IANA name, such as Asia/Shanghai: fixed offsets know no daylight saving. */
 export const timeZone: OptionKind<string> = {

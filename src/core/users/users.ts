@@ -7,7 +7,7 @@ import type { Orm, Steps } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
 import { Role, UserStatus } from "../../shared/enums.ts";
 import type { AuditAction } from "../../shared/audit-actions.ts";
-import { parseLimitFields } from "../../shared/key-limits.ts";
+import { isLimitName, LIMIT_NAMES, parseLimitFields } from "../../shared/key-limits.ts";
 import type { LimitFields } from "../../shared/key-limits.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { refuse } from "../../shared/failures.ts";
@@ -371,8 +371,14 @@ export async function createUser(deps: Deps, actor: AuditActor, input: NewUser):
   return addUser(deps, { username, displayName, passwordHash, mail, by: actor });
 }
 
-function limitsText(limits: SentLimits | null): string {
-  const given = Object.entries(limits ?? {}).filter(([, value]) => value !== null && value !== undefined);
+/** What is sent over what is stored; throws `limit_unknown` for a name that is none. "" = none of the user's own. */
+function limitsText(stored: string, sent: SentLimits | null): string {
+  if (sent === null) return "";
+  const unknown = Object.keys(sent).find((name) => !isLimitName(name));
+  if (unknown !== undefined)
+    throw refuse("limit_unknown", { name: unknown.slice(0, 100), allowed: [...LIMIT_NAMES].join(", ") });
+  const fields = Object.entries({ ...parseLimitFields(stored), ...sent });
+  const given = fields.filter(([, value]) => value !== null && value !== undefined);
   return given.length > 0 ? JSON.stringify(Object.fromEntries(given)) : "";
 }
 
@@ -382,11 +388,11 @@ export interface UserUpdate extends BalanceChange {
   display_name?: string | undefined;
   password?: string | undefined;
   group?: string | undefined;
-  /** null: those of the group again. */
+  /** What is absent stays, null in a field follows the group's again; null in place of all: every field does. */
   limits?: SentLimits | null | undefined;
 }
 
-/** As the wire may have them: null counts as absent. */
+/** As the wire may have them; may carry names that are no limits. */
 type SentLimits = { [Name in keyof LimitFields]: LimitFields[Name] | null };
 
 /** Writes what is present; a change of the balance is logged for the user it belongs to. */
@@ -403,7 +409,7 @@ export async function updateUser(deps: Deps, actor: AuditActor, input: UserUpdat
       throw refuse("group_unknown", { group: input.group });
     changes.group = input.group;
   }
-  if (input.limits !== undefined) changes.limits = limitsText(input.limits);
+  if (input.limits !== undefined) changes.limits = limitsText(row.limits, input.limits);
   if (input.password) {
     checkPassword(input.password);
     changes.passwordHash = await hashPassword(input.password);

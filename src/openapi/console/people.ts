@@ -373,8 +373,8 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Change a user",
     description:
       "`quota_change` is added to the balance, `quota` replaces it. `limits` are the user's own budget and limits over all keys, with the " +
-      "fields of a key: a field that is absent follows the group's and everybody's (options KeyLimitsGroup and KeyLimitsDefault), 0 is " +
-      "no limit, an empty object follows in all.",
+      "fields of a key: one that is absent stays as it is, null follows the group's and everybody's (options KeyLimitsGroup and " +
+      "KeyLimitsDefault), 0 is no limit; `limits: null` follows in all. A name that is no limit is refused.",
     body: { id: 3, group: "vip", quota_change: 500_000 },
   },
   "POST /api/user/manage": {

@@ -120,6 +120,29 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
     description: "With what accounts are bound by it; answers how many those were.",
     answer: { success: true, message: "", data: { identities: 3 } },
   },
+  "GET /api/option/ways_in": {
+    tag: "Site",
+    summary: "Ask who could not sign in any more",
+    description:
+      "What would go with an option's new text: accounts that have no other way in, and passkeys of another host. Nothing is " +
+      "saved; refused with `last_method` where root would be locked out.",
+    fields: { key: "Name of an option.", value: "What it would be set to." },
+    answer: {
+      success: true,
+      message: "",
+      data: { accounts_without_sign_in: 3, passkeys_orphaned: 0 },
+    },
+  },
+  "GET /api/custom-oauth-provider/{id}/ways_in": {
+    tag: "Site",
+    summary: "Ask who could not sign in without a provider",
+    description: "As before switching it off or deleting it; nothing is saved.",
+    answer: {
+      success: true,
+      message: "",
+      data: { accounts_without_sign_in: 3, passkeys_orphaned: 0 },
+    },
+  },
   "GET /api/option/version": {
     tag: "Site",
     summary: "See whether a newer release is known",
@@ -132,6 +155,18 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
     description:
       "Nothing is saved. `removed` tells what is cut out: tags, attributes, and values that are not taken.",
     body: { key: "Footer", value: "<p>Weir</p>" },
+  },
+  "GET /api/option/channel_affinity_cache": {
+    tag: "Site",
+    summary: "Sessions that are bound to a channel and key",
+    description: "Of the node that answers: how many, and by rule.",
+  },
+  "DELETE /api/option/channel_affinity_cache": {
+    tag: "Site",
+    summary: "Forget bindings of sessions",
+    description:
+      "On the node that answers. Their next calls may be served by any channel; stored responses stay where they are.",
+    fields: { all: "true: of every rule.", rule_name: "Of this rule only." },
   },
   "POST /api/option/rest_model_ratio": { tag: "Site", summary: "Set the model ratios back" },
   "GET /api/models": { tag: "Catalogue", summary: "Models that each type of channel presets" },

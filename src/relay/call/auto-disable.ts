@@ -21,8 +21,14 @@ const FATAL_TYPES: ReadonlySet<string> = new Set([
 /** Gemini answers 403 for a bad key. */
 const FORBIDDEN_IS_FATAL_TYPE = 24;
 
-function isFatal(refusal: UpstreamRefusal, channelType: number, keywords: readonly string[]): boolean {
-  if (refusal.status === 401) return true;
+/** What operators take for the end of a key, beside what is plain. */
+interface FatalRules {
+  statuses: ReadonlySet<number>;
+  keywords: readonly string[];
+}
+
+function isFatal(refusal: UpstreamRefusal, channelType: number, { statuses, keywords }: FatalRules): boolean {
+  if (statuses.has(refusal.status)) return true;
   if (refusal.status === 403 && channelType === FORBIDDEN_IS_FATAL_TYPE) return true;
   if (FATAL_CODES.has(refusal.code) || FATAL_TYPES.has(refusal.type)) return true;
   const message = refusal.message.toLowerCase();
@@ -36,7 +42,10 @@ export function mustDisable(
   refusal: UpstreamRefusal,
 ): boolean {
   if (!channel.autoBan || !options.get("AutomaticDisableChannelEnabled")) return false;
-  return isFatal(refusal, channel.type, options.get("AutomaticDisableKeywords"));
+  return isFatal(refusal, channel.type, {
+    statuses: options.get("AutomaticDisableStatusCodes"),
+    keywords: options.get("AutomaticDisableKeywords"),
+  });
 }
 
 /** Switches the key off because of what its upstream said, and with the last one its channel. Never throws. */

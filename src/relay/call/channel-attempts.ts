@@ -9,16 +9,22 @@ import type { DialectName } from "../../protocol/canonical.ts";
 import { KeyStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { unserved } from "./admission.ts";
+import { boundPlace, keepServed } from "./affinity.ts";
+import type { CallAffinity } from "./affinity.ts";
 import type { Caller } from "./admission.ts";
 import { groupsOf } from "./auto-group.ts";
-import { attemptFailure, AttemptFailure, failureIn, mayRetry } from "./attempt.ts";
+import { attemptFailure, AttemptFailure, failureIn } from "./attempt.ts";
 import type { AttemptLimits } from "./attempt.ts";
 import { disableFor, mustDisable } from "./auto-disable.ts";
 import type { AttemptNote } from "./call.ts";
 import type { ErrorRows } from "./error-rows.ts";
+import { restKey, tellFailed, tellNothing, tellServed } from "./findings.ts";
+import { createPatience } from "./patience.ts";
+import type { Patience } from "./patience.ts";
 import { goneReason } from "./plan.ts";
 import { responseUnavailable } from "./response-affinity.ts";
 import { errorEntry, markTold } from "./refusal-rows.ts";
+import { mayRetry } from "./retry-rules.ts";
 
 /** One of each per process. */
 export interface AttemptServices {
@@ -38,6 +44,8 @@ export interface AttemptedRequest {
   readonly pinned: Channel | undefined;
   /** Of its keys this one and no other: it stores what the request goes on from. */
   readonly pinnedKey?: number | undefined;
+  /** Where its session stays; undefined: it has none, or nothing is to choose. */
+  readonly affinity?: CallAffinity | undefined;
   /** Every attempt is noted here, for the log row of the request. */
   readonly attempts: AttemptNote[];
   /** performance.now() of the start. */
@@ -62,7 +70,7 @@ export interface AttemptPolicy {
    * first key that does not rest.
    */
   keepsToFirstKey?: true;
-  /** Whether another attempt may follow; `mayRetry` of attempt.ts unless the surface has statuses of its own. */
+  /** Whether another attempt may follow; `mayRetry` of retry-rules.ts unless the surface has statuses of its own. */
   mayRetry?: (failed: AttemptFailure, channel: Channel) => boolean;
   /** Code of the failure when no channel is left to ask and none has failed. */
   noChannelCode?: "endpoint_unsupported" | "no_channel";
@@ -94,14 +102,12 @@ interface Run {
   full: Set<number>;
   /** How long room is waited for (performance.now()). */
   queueUntilMs: number;
+  /** Made when somebody asks for it: most requests never meet one. */
+  patience: Patience | undefined;
 }
 
 const NONE: ReadonlySet<number> = new Set();
 const BYTES_PER_MIB = 1024 * 1024;
-/** How long a key rests that its provider rejected, or asked to be patient with. */
-const REJECTED_KEY_MS = 600_000;
-const LIMITED_KEY_MS = 30_000;
-const LONGEST_QUOTA_MS = 24 * 3_600_000;
 
 /**
  * Runs attempts until one succeeds, under one deadline. `tryOne` throws an AttemptFailure (or a retryable Failure) for a
@@ -120,7 +126,15 @@ export async function attemptChannels<T>(
   const { deps, picker } = services;
   const { options, keyring, clock } = deps;
   const queueUntilMs = performance.now() + options.get("relay.queue_ms");
-  const run: Run = { services, request, policy, excluded: NONE, full: new Set(), queueUntilMs };
+  const run: Run = {
+    services,
+    request,
+    policy,
+    excluded: NONE,
+    full: new Set(),
+    queueUntilMs,
+    patience: undefined,
+  };
   const deadlineAtMs = performance.now() + options.get("relay.deadline_seconds") * 1000;
   const firstByteMs = options.get("relay.first_byte_timeout_seconds") * 1000;
   const maxAnswerBytes = options.get("relay.max_answer_mb") * BYTES_PER_MIB;
@@ -130,9 +144,11 @@ export async function attemptChannels<T>(
     const place = nextPlace(run);
     if (!place) {
       if (await waitForRoom(run, deadlineAtMs)) continue;
+      if (await waitForPatient(run, deadlineAtMs)) continue;
+      last = saturatedFailure(run, last) ?? last;
       break;
     }
-    const { channel, keyIndex, lease } = place;
+    const { channel, lease } = place;
     const startedMs = performance.now();
     const deadlineMs = deadlineAtMs - startedMs;
     if (deadlineMs <= 0) {
@@ -144,8 +160,9 @@ export async function attemptChannels<T>(
       const result = await tryOne(attempt);
       if (policy.tellsEnd !== true && policy.keepsLease !== true) lease.release();
       note(request, channel, startedMs, "ok", 200);
+      if (request.affinity) keepServed(services, { ...request, affinity: request.affinity }, attempt);
       if (!request.isTest) {
-        keyring.wake(channel, keyIndex, request.model);
+        if (!keyring.isCalm()) tellServed(services, place, request.model, policy.tellsEnd === true);
         if (policy.tellsEnd === true) picker.opened(channel, request.model);
         else picker.succeeded(channel, request.model, clock.monotonicMs());
       }
@@ -153,7 +170,7 @@ export async function attemptChannels<T>(
     } catch (thrown) {
       lease.release();
       if (isBeyond(thrown) && !request.pinned) {
-        picker.abandoned(channel, request.model);
+        tellNothing(services, attempt, request.model);
         exclude(run, channel);
         last = thrown;
         continue;
@@ -161,7 +178,7 @@ export async function attemptChannels<T>(
       // Findings of our own (mapping, override) that hold for every channel end the request.
       const failed = thrown instanceof Failure && thrown.retryable ? attemptFailure(thrown) : thrown;
       if (!(failed instanceof AttemptFailure)) {
-        picker.abandoned(channel, request.model);
+        tellNothing(services, attempt, request.model);
         throw failed;
       }
       note(request, channel, startedMs, failed.failure.code, failed.failure.upstreamStatus);
@@ -170,6 +187,7 @@ export async function attemptChannels<T>(
       triesLeft--;
     }
   }
+  if (last instanceof AttemptFailure && last.verdict === "limited") last = soonerFailure(run, last);
   throw last ?? (run.full.size > 0 ? noRoom(run) : noChannel(run));
 }
 
@@ -178,18 +196,34 @@ function nextPlace(run: Run): Place | undefined {
   const { deps } = run.services;
   const nowMs = deps.clock.monotonicMs();
   if (run.full.size > 0) run.full.clear();
+  const bound = boundTo(run, nowMs);
+  if (bound) return bound;
   const picked = nextChannel(run, nowMs);
   if (!picked) return undefined;
   const { channel, group } = picked;
   const chosen = keyFor(run, channel, nowMs);
   if (!chosen) {
     run.services.picker.abandoned(channel, run.request.model);
-    if (deps.keyring.fitness(channel, run.request.model, nowMs, tokensOf(run)) !== "off")
+    if (deps.keyring.fitness(channel, run.request.model, nowMs, tokensOf(run)) === "full")
       run.full.add(channel.id);
     return undefined;
   }
   const { key, index: keyIndex } = chosen;
   return { channel, group, key, keyIndex, lease: deps.caps.take(channel, keyIndex, tokensOf(run), nowMs) };
+}
+
+/** Where the session of the request is bound to, and may go. */
+function boundTo(run: Run, nowMs: number): Place | undefined {
+  const { services, request, policy, excluded } = run;
+  const { affinity, caller, model } = request;
+  if (!affinity || request.pinned) return undefined;
+  const tokens = tokensOf(run);
+  const { accepts } = policy;
+  const found = boundPlace(services, { caller, model, affinity, tokens, accepts, excluded }, nowMs);
+  if (!found) return undefined;
+  const { channel, keyIndex } = found;
+  const lease = services.deps.caps.take(channel, keyIndex, tokens, nowMs);
+  return { ...found, key: channel.keys[keyIndex] ?? "", lease };
 }
 
 /** Of the prompt, as far as it is known. */
@@ -243,6 +277,50 @@ function roomInMs({ services, full }: Run, nowMs: number): number {
       return channel ? caps.roomInMs(channel, nowMs) : 1;
     }),
   );
+}
+
+/** Who could serve the request, were it not for time that they asked for. */
+function patientOnes({ services, request, policy, excluded, patience }: Run): Channel[] {
+  if (request.pinned) return [];
+  const { routing } = services.deps;
+  const tiers = groupsOf(request.caller).flatMap((group) => routing.tiers(group, request.model));
+  return tiers
+    .flatMap(({ entries }) => entries.map(({ channel }) => channel))
+    .filter(({ id }) => !excluded.has(id) || patience?.waiting.has(id) === true)
+    .filter((channel) => policy.accepts(channel));
+}
+
+function patienceOf(run: Run): Patience {
+  const { deps, picker } = run.services;
+  return (run.patience ??= createPatience(deps, picker, run.request.model));
+}
+
+/** Waits where all who are left asked for a little time; false: it is too long, or nobody did. */
+async function waitForPatient(run: Run, deadlineAtMs: number): Promise<boolean> {
+  const candidates = patientOnes(run);
+  if (candidates.length === 0) return false;
+  const { patience } = run;
+  const waiting = patience ? [...patience.waiting] : [];
+  if (!(await patienceOf(run).wait(candidates, deadlineAtMs, run.request.request.signal))) return false;
+  run.excluded = new Set([...run.excluded].filter((id) => !waiting.includes(id)));
+  return true;
+}
+
+/** All who are left asked for more time than a call may wait. */
+function saturatedFailure(run: Run, last: unknown): Failure | undefined {
+  const candidates = patientOnes(run);
+  if (candidates.length === 0) return undefined;
+  const failure = patienceOf(run).failure(candidates);
+  // The attempt before has its row.
+  if (failure && last instanceof AttemptFailure) markTold(failure);
+  return failure;
+}
+
+/** The client reads the shortest of the times that were asked for, not the last. */
+function soonerFailure(run: Run, last: AttemptFailure): AttemptFailure | Failure {
+  const sooner = saturatedFailure(run, last);
+  const saidSeconds = last.failure.retryAfterSeconds ?? 0;
+  return sooner && (sooner.retryAfterSeconds ?? Infinity) < saidSeconds ? sooner : last;
 }
 
 /** Everybody who could serve is full: the client reads when to come again. */
@@ -299,12 +377,12 @@ function isBeyond(thrown: unknown): boolean {
 /** What a failed attempt does to log, key and channel; true when another one may follow. */
 function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): boolean {
   const { services, request, policy } = run;
-  const { deps, picker } = services;
+  const { deps } = services;
   const { channel } = attempt;
   const { failure } = failed;
   // No finding about the channel.
   if (failure.code === "client_gone" || failure.code === "server_draining") {
-    picker.abandoned(channel, request.model);
+    tellNothing(services, attempt, request.model);
     return false;
   }
   logFailure(run, attempt, failed);
@@ -315,63 +393,16 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
   const rejected = isFatal ? new AttemptFailure(failure, "rejected", refusal) : failed;
   if (!restKey(deps, attempt, request.model, rejected)) {
     exclude(run, channel);
-    reportFailed(run, channel, failed);
+    if (failed.verdict === "limited" && (failure.retryAfterSeconds ?? 0) > 0) patienceOf(run).asked(channel);
+    tellFailed(services, attempt, request.model, failed);
   }
   // With the last key that was on its channel goes off.
   if (isFatal) void disableFor(deps, attempt, refusal);
   if (request.request.signal.aborted) return false;
-  return policy.mayRetry ? policy.mayRetry(failed, channel) : mayRetry(failed, channel.type);
-}
-
-/** What the channel's model met; a channel none of whose keys is accepted has no model that works. */
-function reportFailed(
-  { services, request }: Run,
-  channel: Channel,
-  { verdict, failure }: AttemptFailure,
-): void {
-  const { deps, picker } = services;
-  const nowMs = deps.clock.monotonicMs();
-  if (verdict === "ok") picker.succeeded(channel, request.model, nowMs);
-  else {
-    const isWhole = verdict === "rejected" && deps.keyring.areAllRejected(channel);
-    const { retryAfterSeconds } = failure;
-    picker.failed(channel, request.model, { reason: verdict, isWhole, retryAfterSeconds }, nowMs);
-  }
-}
-
-/**
- * Rests the key of a failed attempt when it is the key that failed: for the model that it is too much for, or for all when
- * it is rejected. True when other keys of the channel go on.
- */
-export function restKey(
-  deps: Pick<Deps, "keyring" | "clock" | "caps">,
-  { channel, keyIndex }: Pick<ChannelAttempt, "channel" | "keyIndex">,
-  model: string,
-  { failure, verdict }: AttemptFailure,
-): boolean {
-  if (verdict !== "rejected" && verdict !== "limited") return false;
-  const wantedMs = (failure.retryAfterSeconds ?? 0) * 1000;
-  const id = channel.keyRows[keyIndex]?.id ?? 0;
-  if (verdict === "limited") deps.caps.countLimited(id);
-  // An account that is used up until tomorrow says so; who only asks for patience is believed ten minutes.
-  const mostMs = failure.kind === "upstream-quota" ? LONGEST_QUOTA_MS : REJECTED_KEY_MS;
-  const leastMs = verdict === "rejected" ? REJECTED_KEY_MS : 1000;
-  const restMs =
-    wantedMs > 0
-      ? Math.max(leastMs, Math.min(wantedMs, mostMs))
-      : verdict === "rejected"
-        ? REJECTED_KEY_MS
-        : LIMITED_KEY_MS;
-  const detail = failure.internal?.slice(0, 200) ?? failure.code;
-  const untilUpstream = wantedMs > 0;
-  const rest = {
-    reason: verdict,
-    restMs,
-    detail,
-    untilUpstream,
-    ...(verdict === "limited" ? { model } : {}),
-  };
-  return deps.keyring.rest(channel, keyIndex, rest, deps.clock.monotonicMs());
+  if (request.affinity?.isBound && request.affinity.skipsRetry) return false;
+  return policy.mayRetry
+    ? policy.mayRetry(failed, channel)
+    : mayRetry(failed, channel.type, deps.options.get("AutomaticRetryStatusCodes"));
 }
 
 /** Where every channel is of a provider that is gone or not served, the client reads that. */

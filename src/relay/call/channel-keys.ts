@@ -3,7 +3,7 @@ import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import { KeyStatus } from "../../shared/enums.ts";
 import { AttemptFailure, failureIn } from "./attempt.ts";
-import { restKey } from "./channel-attempts.ts";
+import { restKey } from "./findings.ts";
 
 export interface ChannelKey {
   key: string;

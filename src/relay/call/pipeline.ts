@@ -31,6 +31,7 @@ import { pingMs, PINGS } from "./ping.ts";
 import { maxBodyBytes, prepare, receive, receiveInSession } from "./prepare.ts";
 import type { SessionCaller } from "./prepare.ts";
 import { quoteForClient, quoteInSession } from "./quote.ts";
+import type { SurfaceOf } from "./quote.ts";
 import { respond, streamHeaders } from "./respond.ts";
 import { createResponseAffinity } from "./response-affinity.ts";
 import type { CallServices, RelayParts } from "./services.ts";
@@ -96,7 +97,7 @@ export interface Relay {
   /** Counts the tokens of a prompt. Never throws. */
   count(call: RelayRequest, encode: (tokens: number) => Record<string, unknown>): Promise<Response>;
   /** What a call would cost, and an id that keeps its prices; asks nobody and charges nothing. Never throws. */
-  quote(call: RelayRequest): Promise<Response>;
+  quote(call: RelayRequest, surfaceOf: SurfaceOf): Promise<Response>;
   /** The same in the playground. */
   quoteSession(call: RelayRequest, session: SessionCaller): Promise<Response>;
   /** One call to one channel, whatever its status; nobody is charged. Never throws. */
@@ -135,9 +136,9 @@ export function createRelay(
       runExchange(services, call, async (_, exchange) =>
         countForClient(services, counting, await admit(services, exchange), encode),
       ),
-    quote: (call) =>
+    quote: (call, surfaceOf) =>
       runExchange(services, call, async (_, exchange) =>
-        quoteForClient(services, await admit(services, exchange)),
+        quoteForClient(services, await admit(services, exchange), surfaceOf),
       ),
     quoteSession: (call, session) =>
       runExchange(services, call, (_, exchange) => quoteInSession(services, exchange, session)),

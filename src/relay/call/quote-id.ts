@@ -56,21 +56,39 @@ function refused(code: "quote_invalid" | "quote_foreign" | "quote_expired", caus
   return new Failure("client", code, { param: "X-Quote", cause });
 }
 
+/** The quote that a request names, as long as it stands. */
+export interface NamedQuote {
+  /** Frozen, by group. */
+  prices: ReadonlyMap<string, CallPrice>;
+  expiresMs: number;
+}
+
 /**
- * The prices by group of the quote that the request names; undefined where it names none. Throws Failures `quote_invalid`,
- * `quote_foreign` and `quote_expired`.
+ * The quote that the request names; undefined where it names none. Throws Failures `quote_invalid`, `quote_foreign` and
+ * `quote_expired`.
  */
-export function quotedPrices(
+export function namedQuote(
   { seal, clock }: Pick<Deps, "seal" | "clock">,
   headers: Headers,
   { user, token }: Pick<Caller, "user" | "token">,
   model: string,
-): ReadonlyMap<string, CallPrice> | undefined {
+): NamedQuote | undefined {
   const id = headers.get(QUOTE_HEADER);
   if (id === null) return undefined;
   const quoted = opened(seal, id.trim());
   if (quoted.user !== user.id || quoted.key !== (token?.id ?? 0) || quoted.model !== model)
     throw refused("quote_foreign");
   if (quoted.expiresMs <= clock.nowMs()) throw refused("quote_expired");
-  return new Map(quoted.prices.map(({ group, price }) => [group, price]));
+  const prices = new Map(quoted.prices.map(({ group, price }) => [group, price]));
+  return { prices, expiresMs: quoted.expiresMs };
+}
+
+/** The prices by group of the quote that the request names. Throws as `namedQuote`. */
+export function quotedPrices(
+  deps: Pick<Deps, "seal" | "clock">,
+  headers: Headers,
+  caller: Pick<Caller, "user" | "token">,
+  model: string,
+): ReadonlyMap<string, CallPrice> | undefined {
+  return namedQuote(deps, headers, caller, model)?.prices;
 }

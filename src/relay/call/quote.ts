@@ -3,11 +3,11 @@
 import { medianOutput } from "../../core/logs/usual-output.ts";
 import { mostTokens, unitsFor } from "../../core/prices/holds.ts";
 import { costOf, settledRatios } from "../../core/prices/prices.ts";
-import type { CallFacts } from "../../core/prices/prices.ts";
+import type { CallFacts, CallPrice } from "../../core/prices/prices.ts";
 import { REQUEST_ID_HEADER } from "../../http/request-id.ts";
 import { asObject } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
-import { promptTokens } from "../../shared/usage.ts";
+import { completionTokens, promptTokens } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { MAX_QUOTA } from "../../shared/money.ts";
 import { countUnits } from "../endpoints/call-units.ts";
@@ -16,7 +16,11 @@ import { estimatedUsage } from "../meter/meter.ts";
 import { hasOwnEncoder } from "../meter/token-count.ts";
 import { corsHeaders } from "../wire/cors.ts";
 import type { RelayBody } from "../wire/read-body.ts";
-import type { Admitted } from "./admission.ts";
+import { checkModel, pinnedChannel, unserved } from "./admission.ts";
+import type { Admitted, Caller } from "./admission.ts";
+import { callerFor, dearestIn, pricesIn } from "./auto-group.ts";
+import type { GroupPrice } from "./auto-group.ts";
+import { capOf, overCap } from "./cap.ts";
 import type { Exchange } from "./exchange.ts";
 import { forecast } from "./hold.ts";
 import type { Forecast } from "./hold.ts";
@@ -26,12 +30,46 @@ import { QUOTE_MS, sealQuote } from "./quote-id.ts";
 import { needsCallPrice, quotedTarget } from "./quote-paths.ts";
 import type { CallServices } from "./services.ts";
 
+/** What a task or a session costs at a price. */
+export interface SurfaceCosts {
+  usage: Usage;
+  charge: ReturnType<typeof costOf>;
+  /** Units: the most, what would be held now, and less than what serves nothing. */
+  worst: number;
+  reserve: number;
+  least: number;
+}
+
+/** What is quoted for a route whose price follows from its room's own rules: a task, a session. */
+export interface QuotedSurface {
+  model: string;
+  /** Throws where the model has none. */
+  priceIn(caller: Caller, group: string): CallPrice;
+  /** `price`: the dearest of the groups that may serve, which is held; `own`: in the caller's; `available`: units. */
+  costs(asked: {
+    caller: Caller;
+    price: CallPrice;
+    own: CallPrice;
+    available: number;
+  }): SurfaceCosts | Promise<SurfaceCosts>;
+}
+
+/** Undefined: the path is none of a task or session. Throws what the body itself would be refused with. */
+export type SurfaceOf = (path: string, body: Record<string, unknown>) => QuotedSurface | undefined;
+
 /** Shares by which a count may be off: by the model's own encoder, by another one's, and with media that nobody opened. */
 const ERRORS = { encoder: 0.02, similar_encoder: 0.25, estimate: 1 } as const;
 
-/** Answers `POST /v1/quote {path, body}` for a caller with a key. */
-export async function quoteForClient(services: CallServices, admitted: Admitted): Promise<Response> {
-  return quoted(services, await receive(services, admitted), (body) => body);
+/** Answers `POST /v1/quote {path, body}` for a caller with a key; `surfaceOf` knows tasks and sessions. */
+export async function quoteForClient(
+  services: CallServices,
+  admitted: Admitted,
+  surfaceOf: SurfaceOf,
+): Promise<Response> {
+  const received = await receive(services, admitted);
+  const { path, body } = askedIn(received.body);
+  const surface = surfaceOf(path, body.json);
+  return surface ? quotedSurface(services, received, surface) : quoted(services, received, (json) => json);
 }
 
 /** The same in the playground. */
@@ -84,13 +122,56 @@ async function quoted(
   const { callPrice, callUnit = "call" } = request.price.ratios;
   if (needsCallPrice(endpoint) && (callPrice === undefined || callUnit !== "call"))
     throw unknownPath(asked.path);
-  const answer = await quoteOf(services, await forecast(services, request));
+  return answered(exchange, await quoteOf(services, await forecast(services, request)));
+}
+
+function answered({ request, requestId }: Exchange, answer: object): Response {
   const headers = {
-    ...corsHeaders(exchange.request),
+    ...corsHeaders(request),
     "cache-control": "no-store",
-    [REQUEST_ID_HEADER]: exchange.requestId,
+    [REQUEST_ID_HEADER]: requestId,
   };
   return Response.json(answer, { headers });
+}
+
+/** A task or a session: what its own room says of it, for a caller who is checked as the submission would be. */
+async function quotedSurface(
+  { deps }: CallServices,
+  { exchange, caller: admitted }: Received,
+  surface: QuotedSurface,
+): Promise<Response> {
+  const { model } = surface;
+  exchange.model = model;
+  checkModel(admitted, model);
+  const pinned = admitted.pinned === undefined ? undefined : pinnedChannel(deps, admitted.pinned);
+  const caller = callerFor(deps, admitted, model, pinned);
+  exchange.caller = caller;
+  if (!pinned && deps.routing.tiers(caller.group, model).length === 0) throw unserved(deps, caller, model);
+  const groupPrices = pricesIn(caller, (group) => surface.priceIn(caller, group));
+  const price = (groupPrices && dearestIn(groupPrices)) ?? surface.priceIn(caller, caller.group);
+  const own = groupPrices?.find(({ group }) => group === caller.group)?.price ?? price;
+  const cap = capOf(exchange.request.headers, caller, price.quotaPerUnit);
+  await deps.ledger.ready(caller);
+  const available = deps.ledger.available(caller);
+  const costs = await surface.costs({ caller, price, own, available: Math.max(0, available) });
+  if (cap !== undefined && costs.least > cap) throw overCap(deps.options, costs.least, cap);
+  const under = (units: number): number => Math.min(units, cap ?? MAX_QUOTA);
+  return answered(
+    exchange,
+    answerOf(deps, {
+      caller,
+      model,
+      groupPrices,
+      price: own,
+      usage: costs.usage,
+      method: "estimate",
+      charge: costs.charge,
+      expected: under(costs.charge.quota),
+      worst: under(costs.worst),
+      reserve: under(costs.reserve),
+      isAffordable: available > 0 && available >= costs.least,
+    }),
+  );
 }
 
 async function quoteOf({ deps }: CallServices, found: Forecast) {
@@ -102,6 +183,41 @@ async function quoteOf({ deps }: CallServices, found: Forecast) {
   const charge = costOf(price, usage, factsOf(found));
   const expected = isPicturesByToken(found) ? worst : Math.min(charge.quota, worst);
   const method = prompt.mediaTokens > 0 ? "estimate" : hasOwnEncoder(model) ? "encoder" : "similar_encoder";
+  return answerOf(deps, {
+    caller,
+    model,
+    groupPrices,
+    price,
+    usage,
+    method,
+    charge,
+    expected,
+    worst,
+    reserve: wanted.amount,
+    isAffordable: available > 0 && available >= wanted.least,
+  });
+}
+
+interface Told {
+  caller: Caller;
+  model: string;
+  /** Of an automatic key. */
+  groupPrices: readonly GroupPrice[] | undefined;
+  /** In the caller's group. */
+  price: CallPrice;
+  /** What `expected` assumes. */
+  usage: Usage;
+  method: keyof typeof ERRORS;
+  charge: ReturnType<typeof costOf>;
+  /** Units, these three. */
+  expected: number;
+  worst: number;
+  reserve: number;
+  isAffordable: boolean;
+}
+
+function answerOf(deps: Pick<CallServices["deps"], "clock" | "seal">, told: Told) {
+  const { caller, model, groupPrices, price, usage, method, charge, expected, worst, reserve } = told;
   const expiresMs = deps.clock.nowMs() + QUOTE_MS;
   const dollars = (units: number): number => units / price.quotaPerUnit;
   return {
@@ -114,12 +230,12 @@ async function quoteOf({ deps }: CallServices, found: Forecast) {
     model,
     group: caller.group,
     input_tokens: { count: promptTokens(usage), method, error: ERRORS[method] },
-    output_tokens: usage.output.text,
+    output_tokens: completionTokens(usage),
     expected,
     worst,
-    reserve: wanted.amount,
-    cost: { expected: dollars(expected), worst: dollars(worst), reserve: dollars(wanted.amount) },
-    affordable: available > 0 && available >= wanted.least,
+    reserve,
+    cost: { expected: dollars(expected), worst: dollars(worst), reserve: dollars(reserve) },
+    affordable: told.isAffordable,
     group_ratio: price.groupRatio,
     lines: charge.lines.map(({ kind, count, unitPrice, per, amount }) => ({
       kind,

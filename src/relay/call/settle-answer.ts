@@ -18,6 +18,7 @@ import type { CallFailed } from "./attempts.ts";
 import { endsLater } from "./call.ts";
 import type { Call } from "./call.ts";
 import { viewOf } from "./exchange.ts";
+import { tellDown } from "./findings.ts";
 import { choicesIn, limitFrames } from "./limit-frames.ts";
 import type { CallServices } from "./services.ts";
 import { settleCall } from "./settle.ts";
@@ -229,8 +230,12 @@ function tellEnd(
   call.lease?.release();
   if (call.isTest) return;
   const nowMs = deps.clock.monotonicMs();
-  if (reason === "completed") picker.succeeded(plan.channel, call.model, nowMs);
-  else if (BROKEN.has(reason)) picker.failed(plan.channel, call.model, { reason: "down" }, nowMs);
+  const { channel, keyIndex } = plan;
+  const { model } = call;
+  if (reason === "completed") {
+    picker.succeeded(channel, model, nowMs);
+    deps.keyring.succeeded(channel, keyIndex, model, nowMs);
+  } else if (BROKEN.has(reason)) tellDown({ deps, picker }, plan, model, nowMs);
 }
 
 /** As `settleStream`, for an answer that is no text. */

@@ -4,6 +4,7 @@ import type { ProviderRow } from "../../providers/define.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { AttemptedRequest } from "../call/channel-attempts.ts";
 import { familyName } from "../endpoints/model-name.ts";
+import type { NamedQuote } from "../call/quote-id.ts";
 import type { SessionCap } from "./turn-hold.ts";
 
 /** A client that asked for a session and was admitted. */
@@ -13,6 +14,8 @@ export interface RealtimeRequest extends AttemptedRequest {
   readonly offered: readonly string[];
   /** Of the whole session; undefined: it may cost as much as it takes. */
   readonly cap: SessionCap | undefined;
+  /** Prices of the turns that are opened while it stands; undefined: none was asked for. */
+  readonly quote: NamedQuote | undefined;
 }
 
 const MAX_MODEL_CHARS = 256;
@@ -44,7 +47,11 @@ export function chosenProtocol(offered: readonly string[]): string | undefined {
 }
 
 export function requestedModel(request: Request): string {
-  const names = new URL(request.url).searchParams.getAll("model");
+  return sessionModel(new URL(request.url).searchParams.getAll("model"));
+}
+
+/** The one model that a session is asked for. Throws Failures of kind client for none, several and what is no name. */
+export function sessionModel(names: readonly string[]): string {
   const details = { wireCode: "invalid_request", param: "model" };
   if (names.length > 1) throw new Failure("client", "model_ambiguous", details);
   const name = names[0] ?? "";

@@ -65,9 +65,9 @@ async function openOne(
   const site = deps.options.get("ServerAddress");
   const { target, upstreamModel } = socketTarget(request, attempt, site);
   await deps.reach.target(target.url, channel);
-  const { model, requestId, cap } = request;
+  const { model, requestId, cap, quote } = request;
   const caller = callerIn(request.caller, attempt.group);
-  const firstTurn = await holds.open({ caller, model, upstreamModel, requestId, cap });
+  const firstTurn = await holds.open({ caller, model, upstreamModel, requestId, cap, quote });
   try {
     const upstream = await connectUpstream({
       target,

@@ -41,6 +41,7 @@ import type { OpenedUpstream } from "./open-upstream.ts";
 import { RealtimeSession } from "./session.ts";
 import type { SessionParts } from "./session.ts";
 import { capOf } from "../call/cap.ts";
+import { namedQuote } from "../call/quote-id.ts";
 import { createTurnHolds } from "./turn-pricing.ts";
 import type { TurnHolds } from "./turn-pricing.ts";
 
@@ -140,9 +141,11 @@ async function openFor(
   const caller = callerFor(deps, admitted, model, pinned);
   if (!pinned && deps.routing.tiers(caller.group, model).length === 0) throw unserved(deps, caller, model);
   const units = capOf(request.headers, caller, deps.options.get("QuotaPerUnit"));
+  const quote = namedQuote(deps, request.headers, caller, model);
   const isOpen = await openSession(services, {
     request,
     cap: units === undefined ? undefined : { units, spent: 0 },
+    quote,
     requestId,
     caller,
     model,
@@ -175,7 +178,7 @@ async function openSession(services: Services, realtimeRequest: RealtimeRequest)
 /** Takes of the handshake only what a session needs: it may stay open for hours. */
 function sessionParts(
   { deps, parts, holds, sessions }: Services,
-  { request, requestId, model, attempts, cap }: RealtimeRequest,
+  { request, requestId, model, attempts, cap, quote }: RealtimeRequest,
   { caller, channel, keyIndex, lease, upstreamModel, upstream, firstTurn }: OpenedUpstream,
 ): SessionParts {
   const { counter, usual } = parts;
@@ -195,7 +198,7 @@ function sessionParts(
     upstream,
     firstTurn,
     openTurn: (id, context, outputLimit) =>
-      holds.open({ caller, model, upstreamModel, requestId: id, context, outputLimit, cap }),
+      holds.open({ caller, model, upstreamModel, requestId: id, context, outputLimit, cap, quote }),
     refusal: (turn) => holds.refusal(caller, turn),
     charged: (usage) => usual.learn(model, completionTokens(usage)),
     ...admissionChecks(deps, request, caller, model),

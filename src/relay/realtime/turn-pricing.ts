@@ -8,6 +8,7 @@ import type { Usage } from "../../shared/usage.ts";
 import type { Caller } from "../call/admission.ts";
 import type { RelayParts } from "../call/services.ts";
 import { overCap } from "../call/cap.ts";
+import type { NamedQuote } from "../call/quote-id.ts";
 import { outputRateOf, tokensOf, turnReserve } from "./turn-hold.ts";
 import type { SessionCap, TurnHold } from "./turn-hold.ts";
 
@@ -24,6 +25,8 @@ interface TurnToHold {
   outputLimit?: number | undefined;
   /** Of the session; undefined: it has none. */
   cap: SessionCap | undefined;
+  /** Of the session: a turn that is opened while it stands has its prices. */
+  quote: NamedQuote | undefined;
 }
 
 export interface TurnHolds {
@@ -36,8 +39,10 @@ export interface TurnHolds {
 export function createTurnHolds(deps: Deps, { usual }: Pick<RelayParts, "usual">): TurnHolds {
   const { options, ledger } = deps;
   return {
-    async open({ caller, model, upstreamModel, requestId, context, outputLimit, cap }) {
-      const price = priceFor(deps, caller, model, upstreamModel);
+    async open({ caller, model, upstreamModel, requestId, context, outputLimit, cap, quote }) {
+      const quoted =
+        quote && deps.clock.nowMs() < quote.expiresMs ? quote.prices.get(caller.group) : undefined;
+      const price = quoted ?? priceFor(deps, caller, model, upstreamModel);
       const wanted = turnReserve(price, context, {
         usual: usual.of(model),
         limit: outputLimit,
@@ -82,10 +87,13 @@ export function createTurnHolds(deps: Deps, { usual }: Pick<RelayParts, "usual">
   };
 }
 
-/** Sessions are priced by the mapped name; a mapping to a name without a price keeps the requested one's. */
-function priceFor(
-  { prices, options, inbox }: Deps,
-  { user, group }: Caller,
+/**
+ * Sessions are priced by the mapped name; a mapping to a name without a price keeps the requested one's. Throws
+ * `model_not_priced`.
+ */
+export function priceFor(
+  { prices, options, inbox }: Pick<Deps, "prices" | "options" | "inbox">,
+  { user, group }: Pick<Caller, "user" | "group">,
   model: string,
   upstreamModel: string,
 ): CallPrice {

@@ -1,8 +1,9 @@
 // What a task costs: a fixed price, held back before its upstream is asked, and charged once the task is there.
 import { bornCost } from "../../core/costs/book.ts";
 import type { Deps, Reservation } from "../../core/deps.ts";
-import { taskCharge } from "../../core/logs/sentences.ts";
+import { taskCharge as taskSentence } from "../../core/logs/sentences.ts";
 import { costOf, TASK_PRICE } from "../../core/prices/prices.ts";
+import type { CallPrice } from "../../core/prices/prices.ts";
 import { newRequestId } from "../../http/request-id.ts";
 import { COST_FIELD } from "../../shared/cost.ts";
 import { Failure } from "../../shared/failures.ts";
@@ -34,25 +35,28 @@ export interface TaskPrice {
   cost: unknown;
 }
 
-/** Tasks cost a fixed price per submission (billing reference, section 10). */
-export function taskPrice(
-  deps: Deps,
+/** Tasks cost a fixed price per submission (billing reference, section 10): that of the model in the group, or the default. */
+export function taskCallPrice(
+  { prices }: Pick<Deps, "prices">,
   { user, group }: Pick<Caller, "user" | "group">,
-  { model, isFree }: { model: string; isFree: boolean },
-): TaskPrice {
+  model: string,
+): CallPrice {
   const known =
-    deps.prices.callPrice(model, group, user.group) ?? deps.prices.missingCallPrice(model, group, user.group);
-  const price = known.ratios.callPrice ?? TASK_PRICE;
-  const ratios = { ...known.ratios, callPrice: price };
-  const charge = costOf({ ...known, ratios }, emptyUsage(), {
-    rounding: "floor",
-    isTask: true,
-    ...(isFree ? { quotaCap: 0 } : {}),
-  });
+    prices.callPrice(model, group, user.group) ?? prices.missingCallPrice(model, group, user.group);
+  return { ...known, ratios: { ...known.ratios, callPrice: known.ratios.callPrice ?? TASK_PRICE } };
+}
+
+/** The charge of a task at that price; `isFree`: whatever its submission only opens is charged later. */
+export function taskCharge(price: CallPrice, isFree: boolean): ReturnType<typeof costOf> {
+  return costOf(price, emptyUsage(), { rounding: "floor", isTask: true, ...(isFree ? { quotaCap: 0 } : {}) });
+}
+
+export function taskPrice(price: CallPrice, isFree: boolean): TaskPrice {
+  const charge = taskCharge(price, isFree);
   return {
-    price,
-    groupRatio: known.groupRatio,
-    userGroupRatio: known.userGroupRatio,
+    price: price.ratios.callPrice ?? TASK_PRICE,
+    groupRatio: price.groupRatio,
+    userGroupRatio: price.userGroupRatio,
     quota: charge.quota,
     cost: charge.other[COST_FIELD],
   };
@@ -114,7 +118,7 @@ export async function settleTask(
     group: task.group,
     isStream: false,
     useTimeMs: Math.round(performance.now() - call.startedMs),
-    content: taskCharge(price, action) + suffix,
+    content: taskSentence(price, action) + suffix,
     cost: nanos === undefined ? undefined : bornCost(nanos, price.quota, price.groupRatio),
     other: {
       model_price: price.price,

@@ -4,6 +4,7 @@ import { disableChannel } from "../../core/channels/state.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import { hourOf } from "../../core/ledger/items.ts";
+import type { CallPrice } from "../../core/prices/prices.ts";
 import type { TaskRow } from "../../core/tasks/families.ts";
 import { addTask, ownTask } from "../../core/tasks/store.ts";
 import { ERROR_CODE_HEADER, REQUEST_ID_HEADER } from "../../http/request-id.ts";
@@ -15,11 +16,12 @@ import type { Caller } from "../call/admission.ts";
 import { callerFor, groupsOf } from "../call/auto-group.ts";
 import { attemptFailure } from "../call/attempt.ts";
 import { capOf, overCap } from "../call/cap.ts";
+import { quotedPrices } from "../call/quote-id.ts";
 import { attemptChannels } from "../call/channel-attempts.ts";
 import type { AttemptPolicy, ChannelAttempt } from "../call/channel-attempts.ts";
 import type { Relay } from "../call/pipeline.ts";
 import { corsHeaders } from "../wire/cors.ts";
-import { holdPrice, settleTask, taskPrice } from "./charge.ts";
+import { holdPrice, settleTask, taskCallPrice, taskPrice } from "./charge.ts";
 import type { TaskCall, TaskPrice } from "./charge.ts";
 import { askTaskUpstream, RefusedAttempt, refusal, refusalWords } from "./task-wire.ts";
 import type { Json, TaskAnswer, TaskWire, UpstreamAnswer } from "./task-wire.ts";
@@ -73,7 +75,8 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
   const pinned = origin?.channel ?? pinnedBy(deps, call.caller);
   const caller = callerFor(deps, call.caller, submission.model, pinned);
   call.caller = caller;
-  const prices = pricesOf(deps, caller, submission);
+  const quoted = quotedPrices(deps, request.headers, caller, submission.model);
+  const prices = pricesOf(deps, caller, { submission, quoted });
   const cap = capOf(request.headers, caller, deps.options.get("QuotaPerUnit"));
   if (cap !== undefined && prices.dearest.quota > cap) throw overCap(deps.options, prices.dearest.quota, cap);
   const held = await holdPrice(deps, wire, caller, prices.dearest);
@@ -135,17 +138,20 @@ function pinnedBy(deps: Deps, { pinned }: Caller): Channel | undefined {
   return pinned === undefined ? undefined : pinnedChannel(deps, pinned);
 }
 
-/** What the task costs in each group that may take it; the dearest of these is held. */
+/** What the task costs in each group that may take it, quoted or now; the dearest of these is held. */
 function pricesOf(
   deps: Deps,
   caller: Caller,
-  submission: { model: string; isFree: boolean },
+  {
+    submission: { model, isFree },
+    quoted,
+  }: { submission: { model: string; isFree: boolean }; quoted: ReadonlyMap<string, CallPrice> | undefined },
 ): { byGroup: ReadonlyMap<string, TaskPrice>; dearest: TaskPrice } {
   const { user } = caller;
-  const byGroup = new Map(
-    groupsOf(caller).map((group) => [group, taskPrice(deps, { user, group }, submission)]),
-  );
-  const own = byGroup.get(caller.group) ?? taskPrice(deps, caller, submission);
+  const priceIn = (group: string): TaskPrice =>
+    taskPrice(quoted?.get(group) ?? taskCallPrice(deps, { user, group }, model), isFree);
+  const byGroup = new Map(groupsOf(caller).map((group) => [group, priceIn(group)]));
+  const own = byGroup.get(caller.group) ?? priceIn(caller.group);
   const dearest = [...byGroup.values()].reduce((most, each) => (each.quota > most.quota ? each : most), own);
   return { byGroup, dearest };
 }

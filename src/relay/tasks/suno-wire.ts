@@ -28,6 +28,9 @@ const FIELDS = [
 const invalid = (message: string): TaskError =>
   new TaskError({ status: 400, code: "invalid_request", message, reason: "task_request_invalid" });
 
+/** By which a song is priced; `action` in capitals. */
+export const songModel = (action: string): string => `suno_${action.toLowerCase()}`;
+
 /** The fields that are sent on: known ones only, checked by action. */
 export function songOf(action: string, body: Json): Json {
   const song: Json = {};

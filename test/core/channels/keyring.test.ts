@@ -1,5 +1,5 @@
 // Keys of one channel: they take turns, a rested one is passed over, and where all rest somebody still serves.
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createCaps } from "../../../src/core/channels/caps.ts";
 import { createKeyring } from "../../../src/core/channels/keyring.ts";
 import type { Channel } from "../../../src/core/channels/rows.ts";
@@ -88,4 +88,69 @@ test("a rejected key rests for every model", () => {
   for (const model of ["m", "other", ""]) expect(ring.first(channel, model, 0)?.key).toBe("b");
   ring.rest(channel, 1, rest(100), 0);
   expect(ring.areAllRejected(channel)).toBe(true);
+});
+
+test("a key whose provider named a time is not fit before it, and one whose rest we guessed is asked first", () => {
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
+  const channel = channelOf("a", "b", "c");
+  const limited = (index: number, restMs: number, untilUpstream: boolean) =>
+    ring.rest(channel, index, { reason: "limited", restMs, detail: "", model: "m", untilUpstream }, 0);
+  ring.rest(channel, 0, rest(10), 0);
+  limited(1, 100, true);
+  expect([ring.fitness(channel, "m", 0), ring.fitAtMs(channel, "m", 0)]).toEqual(["fit", 0]);
+  limited(2, 200, false);
+  expect([ring.fitness(channel, "m", 0), ring.next(channel, "m", 0)?.key]).toEqual(["resting", "c"]);
+  limited(2, 300, true);
+  expect([ring.fitness(channel, "m", 0), ring.fitAtMs(channel, "m", 0)]).toEqual(["patient", 10]);
+  expect([ring.fitness(channel, "m", 10), ring.next(channel, "m", 10)?.key]).toEqual(["fit", "a"]);
+  expect(ring.fitness(channel, "other", 0)).toBe("fit");
+});
+
+describe("a model that fails with one key of several", () => {
+  const newRing = () =>
+    createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
+  const channel = channelOf("a", "b");
+
+  test("rests with that key alone after three failures in a row, and says nothing of the channel", () => {
+    const ring = newRing();
+    expect([0, 1, 2].map(() => ring.failed(channel, 0, "m", 0))).toEqual([false, false, true]);
+    expect([1, 2, 3].map(() => ring.next(channel, "alias", 0)?.key)).toEqual(["b", "b", "b"]);
+    expect(ring.next(channel, "other", 0)?.key).toBe("a");
+    expect(ring.restOf(channel, 0, "m", 0)).toEqual({ restsUntilMs: 5000, reason: "down", detail: "" });
+    expect(ring.states(channel, 0)[0]?.models.get("m")?.reason).toBe("down");
+    expect(ring.states(channel, 5000)[0]?.models.size).toBe(0);
+    // The last key that is fit speaks for the channel.
+    expect([0, 1, 2].map(() => ring.failed(channel, 1, "m", 0))).toEqual([false, false, false]);
+  });
+
+  test("is tried by one call when its rest is over; a failure doubles the rest, a success ends it", () => {
+    const ring = newRing();
+    for (let i = 0; i < 3; i++) ring.failed(channel, 0, "m", 0);
+    const fifty = Array.from({ length: 50 }, () => ring.next(channel, "m", 5000)?.key);
+    expect(fifty.filter((key) => key === "a")).toHaveLength(1);
+    ring.failed(channel, 0, "m", 5000);
+    expect(ring.next(channel, "m", 14_999)?.key).toBe("b");
+    expect([1, 2].map(() => ring.next(channel, "m", 15_000)?.key).toSorted()).toEqual(["a", "b"]);
+    ring.succeeded(channel, 0, "m", 15_000);
+    expect([1, 2].map(() => ring.next(channel, "m", 15_000)?.key).toSorted()).toEqual(["a", "b"]);
+  });
+
+  test("a call that ends without a word lets the next one find out; a stream that begins ends the rest on trial", () => {
+    const ring = newRing();
+    for (let i = 0; i < 3; i++) ring.failed(channel, 0, "m", 0);
+    const turns = () =>
+      [1, 2].map(() => ring.next(channel, "m", 5000)?.key).filter((key) => key === "a").length;
+    expect([turns(), turns()]).toEqual([1, 0]);
+    ring.abandoned(channel, 0, "m");
+    expect(turns()).toBe(1);
+    ring.opened(channel, 0, "m");
+    expect([turns(), ring.failed(channel, 0, "m", 5000)]).toEqual([1, true]);
+  });
+
+  test("a lone key has no health beside its channel's", () => {
+    const ring = newRing();
+    const lone = channelOf("a");
+    for (let i = 0; i < 9; i++) expect(ring.failed(lone, 0, "m", 0)).toBe(false);
+    expect([ring.isCalm(), ring.fitness(lone, "m", 0)]).toEqual([true, "fit"]);
+  });
 });

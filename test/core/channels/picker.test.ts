@@ -163,9 +163,23 @@ describe("rest and probe", () => {
 
   test("when everybody rests the one who is soonest rested serves: a refusal would help nobody", () => {
     const { pick, report } = pickerOf([{ id: 1 }, { id: 2 }]);
-    report(1, "limited", 0, 60);
-    report(2, "limited", 0, 30);
+    report(1, "rejected", 0);
+    report(2, "limited", 0);
     expect(pick(1)).toBe(2);
+  });
+
+  test("who asked for patience is not asked before its time, though everybody else rests or is left out", () => {
+    const { picker, pick, report } = pickerOf([{ id: 1 }, { id: 2 }]);
+    report(1, "limited", 0, 60);
+    report(2, "rejected", 0);
+    expect([pick(1), pick(1, [2])]).toEqual([2, undefined]);
+    expect(picker.askedUntil(channelOf(1), "m", 1)).toBe(60_000);
+    report(2, "limited", 40_000, 30);
+    expect([pick(59_999), pick(60_000), picker.askedUntil(channelOf(1), "m", 60_000)]).toEqual([
+      undefined,
+      1,
+      0,
+    ]);
   });
 
   test("over several groups the first with a channel that does not rest serves, else the soonest rested of all", () => {
@@ -181,12 +195,14 @@ describe("rest and probe", () => {
     expect([among(0), among(0)]).toEqual(["a1", "a1"]);
     expect([among(0, [1]), among(0, [1]), among(0, [1, 2, 3])]).toEqual(["b2", "b3", undefined]);
     expect(among(0, [], ({ id }) => id === 3)).toBe("b3");
-    report(1, "limited", 0, 60);
+    report(1, "rejected", 0);
     expect(among(1)).toBe("b2");
-    report(2, "limited", 0, 30);
+    report(2, "limited", 0);
     expect(among(1)).toBe("b3");
-    report(3, "limited", 0, 40);
+    report(3, "rejected", 0);
     expect(among(1)).toBe("b2");
+    report(2, "limited", 1, 60);
+    expect(among(2)).toBe("a1");
     expect(picker.pickAmong([], "m", new Set(), 1)).toBeUndefined();
   });
 

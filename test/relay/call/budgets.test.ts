@@ -151,18 +151,34 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
       max_concurrency: 0,
       budget_used: PRICE,
     };
-    const own = await told("/api/user/self/limits");
-    expect(own).toMatchObject({ data });
-    expect((own as { data: { budget_resets_at: number } }).data.budget_resets_at * 1000).toBeGreaterThan(
+    const shown = await told("/api/user/self/limits");
+    expect(shown).toMatchObject({ data });
+    expect((shown as { data: { budget_resets_at: number } }).data.budget_resets_at * 1000).toBeGreaterThan(
       clock.nowMs(),
     );
     const path = `/api/user/${user.id}/limits`;
-    expect(await told(path, admin)).toEqual(own);
+    expect(await told(path, admin)).toEqual(shown);
     const put = { id: user.id, limits: { budget_quota: 0 } };
     expect((await g.app.call("PUT", "/api/user/", put, root)).body).toMatchObject({ success: true });
     expect(await told(path, root)).toMatchObject({ data: { budget_quota: 0, rpm_limit: 9, budget_used: 0 } });
     expect(await told(path, other)).toMatchObject({ success: false });
     expect(await told(`/api/user/${root.id}/limits`, admin)).toMatchObject({ success: false });
+    // What a body does not name stays; null follows the group again; a name that is none is told, and changes nothing.
+    const own = async () => (await told(`/api/user/${user.id}`, root)) as { data: { limits: unknown } };
+    const putLimits = (limits: unknown) => g.app.call("PUT", "/api/user/", { id: user.id, limits }, root);
+    await putLimits({ max_concurrency: 4 });
+    expect((await own()).data.limits).toEqual({ budget_quota: 0, max_concurrency: 4 });
+    expect((await putLimits({ budget_qouta: 5, rpm_limit: 1 })).body).toMatchObject({
+      success: false,
+      code: "limit_unknown",
+      message: expect.stringContaining("budget_qouta"),
+    });
+    await putLimits({});
+    expect((await own()).data.limits).toEqual({ budget_quota: 0, max_concurrency: 4 });
+    await putLimits({ budget_quota: null });
+    expect((await own()).data.limits).toEqual({ max_concurrency: 4 });
+    await putLimits(null);
+    expect((await own()).data.limits).toBeNull();
     for (const limits of [{ rpm_limit: -1 }, { budget_period: "year" }, { tpm_limit: 1.5 }])
       expect((await g.app.call("PUT", "/api/user/", { id: user.id, limits }, root)).body).toMatchObject({
         success: false,

@@ -2,7 +2,7 @@
 // prices for five minutes, whatever becomes of the prices; every other id is refused by name.
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { DialectName } from "../../../src/protocol/canonical.ts";
-import { answer } from "../../support/fake-upstream.ts";
+import { answer, json } from "../../support/fake-upstream.ts";
 import { testClock } from "../../support/clock.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
 import { errorOf, HI, startGateway } from "../support.ts";
@@ -73,6 +73,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       [43, CHAT],
       [14, MODELS.anthropic],
       [24, MODELS.gemini],
+    ])
+      await g.app.createChannel({ type, models, baseUrl: g.upstream.url });
+    for (const [type, models] of [
+      [2, "mj_imagine,mj_inpaint,swap_face"],
+      [36, "suno_music,suno_lyrics"],
     ])
       await g.app.createChannel({ type, models, baseUrl: g.upstream.url });
     const names = [...Object.values(MODELS), "vectors"];
@@ -237,7 +242,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     // How long a recording is nobody knows here: of a price by its length a quote would say too little.
     const heard = { path: "/v1/audio/transcriptions", body: { model: "vectors" } };
     expect(await refusalOf(heard)).toEqual([400, "quote_path_unknown"]);
-    expect(await refusalOf({ path: "/v1/realtime", body: {} })).toEqual([400, "quote_path_unknown"]);
+    expect(await refusalOf({ path: "/v1/files", body: {} })).toEqual([400, "quote_path_unknown"]);
     expect(await refusalOf({ path: "/v1/constructor", body: {} })).toEqual([400, "quote_path_unknown"]);
     expect(await refusalOf({ body: {} })).toEqual([400, "field_required"]);
     expect(await refusalOf({ path: "/v1/chat/completions", body: { model: CHAT } })).toEqual([
@@ -248,6 +253,76 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       401,
     );
     expect(g.upstream.requests).toHaveLength(0);
+  });
+
+  test("tasks: quoted as their submission would be read, and charged so, whatever becomes of the price", async () => {
+    const price = 50_000;
+    const { headers, id } = await person();
+    const imagine = { path: "/mj/submit/imagine", body: { prompt: "a weir" } };
+    for (const [path, body, model, units] of [
+      [imagine.path, imagine.body, "mj_imagine", price],
+      ["/mj-fast/mj/submit/imagine", imagine.body, "mj_imagine", price],
+      ["/mj/submit/action", { taskId: "1", customId: "MJ::Inpaint::1::x" }, "mj_inpaint", 0],
+      ["/mj/insight-face/swap", { sourceBase64: "x", targetBase64: "y" }, "swap_face", price],
+      ["/suno/submit/lyrics", { prompt: "rain" }, "suno_lyrics", price],
+    ] as const)
+      expect(await quoteOf({ path, body }, headers)).toMatchObject({
+        model,
+        expected: units,
+        worst: units,
+        reserve: units,
+        affordable: true,
+        input_tokens: { count: 0 },
+      });
+    expect(await quoteOf(imagine, (await person(price - 1)).headers)).toMatchObject({ affordable: false });
+    const refusalOf = async (path: string, body: object, more: Record<string, string> = {}) => {
+      const response = await g.post(path, body, { ...headers, ...more });
+      return [response.status, response.headers.get("x-weir-error-code")];
+    };
+    expect(await refusalOf("/v1/quote", { path: imagine.path, body: {} })).toEqual([
+      400,
+      "task_request_invalid",
+    ]);
+    expect(await refusalOf("/v1/quote", { path: "/suno/submit/dance", body: {} })).toEqual([
+      400,
+      "task_request_invalid",
+    ]);
+    expect(await refusalOf("/v1/quote", imagine, { "x-max-quota": String(price - 1) })).toEqual([
+      402,
+      "max_cost_exceeded",
+    ]);
+    expect(g.upstream.requests).toHaveLength(0);
+
+    const drawing = await quoteOf(imagine, headers);
+    const song = await quoteOf({ path: "/suno/submit/music", body: {} }, headers);
+    await g.setOption("GroupRatio", JSON.stringify({ default: 2, vip: 1, svip: 1 }));
+    let task = 0;
+    const chargeOf = async (path: string, body: object, quote?: string) => {
+      const answered = path.startsWith("/suno")
+        ? { code: "success", data: `${++task}` }
+        : { code: 1, result: `${++task}` };
+      g.upstream.always(json(answered));
+      const before = (await g.balance(id)).quota;
+      const response = await g.post(path, body, { ...headers, ...(quote ? { "x-quote": quote } : {}) });
+      expect(response.status).toBe(200);
+      return before - (await g.balance(id)).quota;
+    };
+    expect(await chargeOf(imagine.path, imagine.body, drawing.quote_id)).toBe(price);
+    expect(await chargeOf(imagine.path, imagine.body)).toBe(2 * price);
+    expect(await chargeOf("/suno/submit/music", {}, song.quote_id)).toBe(price);
+    const asked = g.upstream.requests.length;
+    for (const [quote, code] of [
+      [song.quote_id, "quote_foreign"],
+      ["x", "quote_invalid"],
+    ] as const)
+      expect(await refusalOf(imagine.path, imagine.body, { "x-quote": quote })).toEqual([400, code]);
+    clock.advance(drawing.expires_at * 1000 - clock.nowMs() + 1000);
+    expect(await refusalOf(imagine.path, imagine.body, { "x-quote": drawing.quote_id })).toEqual([
+      400,
+      "quote_expired",
+    ]);
+    expect(g.upstream.requests).toHaveLength(asked);
+    await g.setOption("GroupRatio", JSON.stringify({ default: 1, vip: 1, svip: 1 }));
   });
 
   test("the playground asks with its session, and for the group that its body names", async () => {

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { REALTIME_USAGE, responseDone } from "../../support/fake-realtime.ts";
 import type { RealtimeConnection } from "../../support/fake-realtime.ts";
+import { testClock } from "../../support/clock.ts";
 import { MODEL, startRealtimeGateway } from "./support.ts";
 import type { RealtimeGateway, SocketClient } from "./support.ts";
 import type { TestUser } from "../../support/app.ts";
@@ -19,9 +20,10 @@ const TOKENS_PER_SECOND = 200 / 0.24 / 60;
 
 for (const database of ["sqlite", "postgres"] as const) {
   describe(`holds of realtime turns on ${database}`, () => {
+    const clock = testClock();
     let g: RealtimeGateway;
     beforeAll(async () => {
-      g = await startRealtimeGateway({ database });
+      g = await startRealtimeGateway({ database, clock });
     });
     afterAll(() => g.close());
     afterEach(async () => {
@@ -153,6 +155,60 @@ for (const database of ["sqlite", "postgres"] as const) {
       const spent = charges.reduce((sum, { quota }) => sum + quota, 0);
       expect(spent).toBeLessThanOrEqual(cap);
       expect(await balanceOf(user)).toBe(1_000_000 - spent);
+    });
+
+    test("a session is quoted by an answer and by all that it can cost; its turns have the quoted prices while they stand", async () => {
+      const quota = 10_000_000;
+      const user = await g.app.createUser({ quota });
+      const { key } = await g.app.createToken(user.id);
+      const quoteOf = async (body: object, headers: Record<string, string> = {}) => {
+        const response = await fetch(`${g.app.url}/v1/quote`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${key}`, ...headers },
+          body: JSON.stringify({ path: "/v1/realtime", body }),
+        });
+        return [response.status, await response.json()] as const;
+      };
+      const [status, quote] = await quoteOf({ model: MODEL, max_output_tokens: 100 });
+      expect(status).toBe(200);
+      expect(quote).toMatchObject({
+        model: MODEL,
+        output_tokens: 100,
+        expected: 100 * SPOKEN,
+        reserve: 100 * SPOKEN,
+        worst: quota,
+        affordable: true,
+      });
+      expect(await quoteOf({ model: MODEL }, { "x-max-quota": "5000" })).toMatchObject([
+        200,
+        { expected: 5000, worst: 5000, reserve: 5000 },
+      ]);
+      expect(await quoteOf({ model: MODEL }, { "x-max-quota": "1" })).toMatchObject([402, {}]);
+      expect(await quoteOf({ model: "nobody-serves" })).toMatchObject([404, {}]);
+
+      const id = (quote as { quote_id: string }).quote_id;
+      const foreign = await g.refused({ headers: { "x-quote": id } });
+      expect([foreign.status, foreign.error.code]).toEqual([400, "quote_foreign"]);
+      const shipped = g.app.deps.options.text("ModelRatio");
+      await g.setOption("ModelRatio", JSON.stringify({ [MODEL]: 25 }));
+      const client = await g.open({ key, headers: { "x-quote": id } });
+      const peer = await g.upstream.connections.next();
+      await client.nextOf("session.created");
+      const turn = async (name: string) => {
+        peer.say({ type: "response.created", response: { id: name } });
+        peer.say(responseDone(name, REALTIME_USAGE));
+        await client.nextOf("response.done");
+        return (await g.logs()).at(-1)?.quota;
+      };
+      const units = 55 + 32 + 13 * 8 + 30 * 4 + 91 * 16;
+      expect(await turn("quoted")).toBe(Math.round(units * 2.5));
+      // The turn that is open now was opened at the quoted prices; the one after it is not.
+      clock.advance(5 * 60_000 + 1000);
+      expect(await turn("opened before")).toBe(Math.round(units * 2.5));
+      expect(await turn("over")).toBe(units * 25);
+      await g.setOption("ModelRatio", shipped);
+      client.socket.close();
+      await client.closed;
     });
 
     test("the next turn holds the conversation that it reads again; a balance below that ends the session", async () => {

@@ -168,16 +168,21 @@ describe.each(FAMILIES)("$family", ({ type, model, submit, sent, poll, body }) =
     expect(seen.slice(2)).toEqual([`/two${poll} first`, `/two${poll} second`, `/two${poll} second`]);
   });
 
-  test("leave a channel alone that failed three times, and each attempt leaves an error row", async () => {
+  test("leave a key alone that failed three times, a channel whose other key fails too, and each attempt leaves an error row", async () => {
     refusals.set("first", 500);
+    refusals.set("second", 500);
     await g.setOption("RetryTimes", "0");
     const before = await g.balance();
     const errors = (await errorRows()).length;
-    for (let i = 0; i < 3; i++) expect((await send())[0]).toBe(500);
+    for (let i = 0; i < 4; i++) expect((await send())[0]).toBe(500);
     expect(await g.balance()).toEqual(before);
-    expect((await errorRows()).slice(errors)).toHaveLength(3);
+    expect((await errorRows()).slice(errors)).toHaveLength(4);
     expect((await send())[0]).toBe(200);
-    expect(seen).toEqual([...Array<string>(3).fill(`/two${sent} first`), `/one${sent} single`]);
+    expect(seen).toEqual([
+      ...Array<string>(3).fill(`/two${sent} first`),
+      `/two${sent} second`,
+      `/one${sent} single`,
+    ]);
     await g.setOption("RetryTimes", "1");
   });
 

@@ -1,0 +1,107 @@
+// What an attempt found out, told to the health of key and channel: the key alone where it is the key, the channel's model where
+// it is that. Refuses to find fault with a channel while another of its keys serves.
+import type { Deps } from "../../core/deps.ts";
+import type { AttemptFailure } from "./attempt.ts";
+import type { AttemptServices, ChannelAttempt } from "./channel-attempts.ts";
+
+/** How long a key rests that its provider rejected, or asked to be patient with. */
+const REJECTED_KEY_MS = 600_000;
+const LIMITED_KEY_MS = 30_000;
+const LONGEST_QUOTA_MS = 24 * 3_600_000;
+
+type Told = Pick<AttemptServices, "deps" | "picker">;
+type Asked = Pick<ChannelAttempt, "channel" | "keyIndex">;
+
+/** An upstream's word for a model that an account may not use, or does not have. */
+const MISSING_MODEL = "model_not_found";
+
+/** The key serves: what it rested for is over. `isBegun`: how the answer ends is told later. */
+export function tellServed(
+  { deps }: Told,
+  { channel, keyIndex }: Asked,
+  model: string,
+  isBegun: boolean,
+): void {
+  const { keyring, clock } = deps;
+  keyring.wake(channel, keyIndex, model);
+  if (isBegun) keyring.opened(channel, keyIndex, model);
+  else keyring.succeeded(channel, keyIndex, model, clock.monotonicMs());
+}
+
+/** Nothing was found out about channel and key. */
+export function tellNothing({ deps, picker }: Told, { channel, keyIndex }: Asked, model: string): void {
+  picker.abandoned(channel, model);
+  deps.keyring.abandoned(channel, keyIndex, model);
+}
+
+/** What the channel's model met; a channel none of whose keys is accepted has no model that works. */
+export function tellFailed(
+  told: Told,
+  { channel, keyIndex }: Asked,
+  model: string,
+  { verdict, failure }: AttemptFailure,
+): void {
+  const { deps, picker } = told;
+  const nowMs = deps.clock.monotonicMs();
+  if (verdict === "ok") {
+    picker.succeeded(channel, model, nowMs);
+    deps.keyring.succeeded(channel, keyIndex, model, nowMs);
+  } else if (verdict === "down") tellDown(told, { channel, keyIndex }, model, nowMs);
+  // Of several keys each rests for itself until its own time.
+  else if (verdict === "limited" && channel.keys.length > 1) picker.abandoned(channel, model);
+  else {
+    const isWhole = verdict === "rejected" && deps.keyring.areAllRejected(channel);
+    const { retryAfterSeconds } = failure;
+    picker.failed(channel, model, { reason: verdict, isWhole, retryAfterSeconds }, nowMs);
+  }
+}
+
+/** The model is down, too slow or cut off, with this key: alone where others of the channel serve it. */
+export function tellDown(
+  { deps, picker }: Told,
+  { channel, keyIndex }: Asked,
+  model: string,
+  nowMs: number,
+): void {
+  const isOfKey = deps.keyring.failed(channel, keyIndex, model, nowMs);
+  const isClosed = picker.restsUntil(channel, model) === 0;
+  if (!isOfKey || !isClosed) picker.failed(channel, model, { reason: "down" }, nowMs);
+}
+
+/**
+ * Rests the key of a failed attempt when it is the key that failed: for the model that it is too much for, or for all when
+ * it is rejected. True when other keys of the channel go on.
+ */
+export function restKey(
+  deps: Pick<Deps, "keyring" | "clock" | "caps">,
+  { channel, keyIndex }: Pick<ChannelAttempt, "channel" | "keyIndex">,
+  model: string,
+  { failure, verdict, refusal }: AttemptFailure,
+): boolean {
+  // Other keys may have the model: this one rests for it.
+  const isMissing = verdict === "ok" && refusal?.code === MISSING_MODEL && channel.keys.length > 1;
+  const reason = isMissing ? "rejected" : verdict;
+  if (reason !== "rejected" && reason !== "limited") return false;
+  const wantedMs = (failure.retryAfterSeconds ?? 0) * 1000;
+  const id = channel.keyRows[keyIndex]?.id ?? 0;
+  if (verdict === "limited") deps.caps.countLimited(id);
+  // An account that is used up until tomorrow says so; who only asks for patience is believed ten minutes.
+  const mostMs = failure.kind === "upstream-quota" ? LONGEST_QUOTA_MS : REJECTED_KEY_MS;
+  const leastMs = reason === "rejected" ? REJECTED_KEY_MS : 1000;
+  const restMs =
+    wantedMs > 0
+      ? Math.max(leastMs, Math.min(wantedMs, mostMs))
+      : reason === "rejected"
+        ? REJECTED_KEY_MS
+        : LIMITED_KEY_MS;
+  const detail = failure.internal?.slice(0, 200) ?? failure.code;
+  const untilUpstream = wantedMs > 0;
+  const rest = {
+    reason,
+    restMs,
+    detail,
+    untilUpstream,
+    ...(reason === "limited" || isMissing ? { model } : {}),
+  };
+  return deps.keyring.rest(channel, keyIndex, rest, deps.clock.monotonicMs());
+}

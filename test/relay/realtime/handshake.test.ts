@@ -95,6 +95,25 @@ describe("refusals come over HTTP, in OpenAI's shape, with a request id", () => 
     expect(await g.refused({ query })).toMatchObject({ status: 400, error: { code: "model_not_priced" } });
     await g.setOption("SelfUseModeEnabled", "true");
   });
+  test("a price for what no turn is counted in: 400, before the upstream is asked", async () => {
+    const { model, query } = await pair();
+    const before = g.upstream.connections.items.length;
+    const { ModelPrice, PriceRules } = {
+      ModelPrice: g.app.deps.options.text("ModelPrice"),
+      PriceRules: g.app.deps.options.text("PriceRules"),
+    };
+    await g.setOption("ModelPrice", JSON.stringify({ [model]: 0.1 }));
+    for (const unit of ["second", "kchar", "page"]) {
+      await g.setOption("PriceRules", JSON.stringify({ [model]: { unit } }));
+      const refused = await g.refused({ query });
+      expect([unit, refused.status, refused.error.code]).toEqual([unit, 400, "price_unit_uncounted"]);
+    }
+    expect(g.upstream.connections.items).toHaveLength(before);
+    await g.setOption("PriceRules", JSON.stringify({ [model]: { unit: "call" } }));
+    await end(await g.open({ query }));
+    await g.setOption("ModelPrice", ModelPrice);
+    await g.setOption("PriceRules", PriceRules);
+  });
   test("too many sessions in the window: 429", async () => {
     await g.setOption("ModelRequestRateLimitSuccessCount", "1");
     await g.setOption("ModelRequestRateLimitEnabled", "true");

@@ -103,6 +103,11 @@ const guardOf =
   (address, limits) =>
     deps().guard(address, limits);
 
+/** What decides who serves a call. */
+function choosersOf(routing: Deps["routing"], caps: Deps["caps"]): Pick<Deps, "picker" | "keyring" | "caps"> {
+  return { picker: createPicker(routing), keyring: createKeyring(caps), caps };
+}
+
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
   prepareDataDir(env.dataDir);
   const lock = lockDataDir(env.dataDir);
@@ -142,7 +147,6 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const prices = createPriceBook(options, () => clock.nowMs());
   const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
   const inbox = await createInbox({ ...base, reach, guard: guardOf(() => deps) });
-  const caps = createCaps(ledger, clock);
   const deps: Deps = {
     ...base,
     sessions,
@@ -158,10 +162,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     inbox,
     guard: createGuard(overrides.lookup),
     reach,
-    picker: createPicker(routing),
-    keyring: createKeyring(caps),
+    ...choosersOf(routing, createCaps(ledger, clock)),
     affinity: createAffinityStore(base),
-    caps,
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),
     version: packageJson.version,

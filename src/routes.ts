@@ -100,7 +100,7 @@ function channelRoutes(deps: Deps, session: SessionSettings, { watch, probe }: O
     .use(channelRules(deps, session, probe)) //     /api/channel/try_rules
     .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy
     .use(channelKeys(deps, session, watch)) // /api/channel/keys, multi_key/manage
-    .use(channelHealth(deps, session)) // /api/channel/cells
+    .use(channelHealth(deps, session, probe)) // /api/channel/cells, route
     .use(channelBulk(deps, session)) //   /api/channel/batch, tag, disabled, fix
     .use(channels(deps, session)); //      /api/channel
 }

@@ -5,6 +5,7 @@ import { ChannelStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Clock, UserAccount } from "../deps.ts";
 import { probeOffKeys } from "./key-probes.ts";
+import type { RouteQuestion, RouteReport } from "./route-report.ts";
 import type { Channel } from "./rows.ts";
 import { disableChannel, disableKey, recordBalance, recordTest, reviveChannel, reviveKey } from "./state.ts";
 import type { StateDeps } from "./state.ts";
@@ -64,6 +65,8 @@ export interface ChannelProbe {
   models(channel: Channel): Promise<string[]>;
   /** What would leave if this request came; nobody is asked. Throws what the call would be refused with. */
   dryRun(user: UserAccount, channel: Channel, request: DryRunRequest): Promise<DryRun>;
+  /** Which channel and key would serve such a call now; nobody is asked. */
+  route(question: RouteQuestion): Promise<RouteReport>;
   /** The models behind typed credentials; `isTrusted` opens private networks. */
   typedModels(typed: { baseUrl: string; type: number; key: string }, isTrusted: boolean): Promise<string[]>;
 }

@@ -79,6 +79,11 @@ export const channels: Readonly<Record<string, ConsoleOperation>> = {
   "GET /api/channel/keys/{id}": channel("The keys of a channel", {
     description: "State, reason, since when, caps, use and rests of each; never the keys.",
   }),
+  "POST /api/channel/route": channel("Which channel and key would serve a call now", {
+    description:
+      "Every channel that lists the model: those that would be asked in their order with the key of each, the others with what keeps them out. Chosen by the code that chooses for calls; nobody is asked. Bound sessions go where they are bound.",
+    body: { user_id: 1, model: "gpt-4o-mini", path: "/v1/chat/completions", tokens: 1000 },
+  }),
   "GET /api/channel/cells/{id}": channel("The health of a channel", {
     description:
       "Each model of it that had trouble lately (of this node): closed, open until when and why, or half-open, and how its last twenty calls ended; also a key with which a model fails, and the proxy.",

@@ -632,6 +632,11 @@ export function buildSchema(d: Dialect) {
     costQuota: d.big().notNull().default(0),
     /** How much of costNanos earned nothing: failed attempts, and calls that cost their caller 0 in a group that pays. */
     lostNanos: d.big().notNull().default(0),
+    /** Prompt tokens as caches of prompts know them, and how many of these came from one: their share is the hit rate. */
+    cacheInput: d.big().notNull().default(0),
+    cacheRead: d.big().notNull().default(0),
+    /** What the same calls would have cost without a cache, less what they cost; below 0 where writing cost more. */
+    cacheSaved: d.big().notNull().default(0),
   });
 
   /** Hourly sums, written in the settle transaction and never cleared: every statistic and the audit read these. */
@@ -686,6 +691,23 @@ export function buildSchema(d: Dialect) {
     /** Unix seconds; 0 = all that there is. Settlements of earlier hours are left to core/logs/coarse-build.ts. */
     fromHour: d.big().notNull(),
   });
+
+  /** By hour and rule of affinity: calls, how many were served where they were bound or elsewhere, and what caches made of them. */
+  const affinitySums = d.table(
+    "affinity_sums",
+    {
+      /** Unix seconds of the start of the hour. */
+      hour: d.big().notNull(),
+      rule: d.text().notNull(),
+      count: d.big().notNull().default(0),
+      kept: d.big().notNull().default(0),
+      switched: d.big().notNull().default(0),
+      cacheInput: d.big().notNull().default(0),
+      cacheRead: d.big().notNull().default(0),
+      cacheSaved: d.big().notNull().default(0),
+    },
+    (t) => [d.primaryKey({ columns: [t.hour, t.rule] })],
+  );
 
   /** What an upstream charges: the row with the latest `validFrom` that has come is in force; never visible to users. */
   const channelCosts = d.table(
@@ -1300,6 +1322,7 @@ export function buildSchema(d: Dialect) {
     rollupsByUser,
     rollupsByChannel,
     rollupDays,
+    affinitySums,
     channelCosts,
     costImports,
     costBills,

@@ -42,6 +42,7 @@ export const {
   paymentEvents,
   drawings,
   tasks,
+  affinitySums,
   remoteObjects,
   channelKeys,
   priceRevisions,

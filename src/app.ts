@@ -15,6 +15,7 @@ import type { InboxService } from "./core/inbox/inbox.ts";
 import { startLooks } from "./core/inbox/looks.ts";
 import type { LookDeps, Looks } from "./core/inbox/looks.ts";
 import { createCaps } from "./core/channels/caps.ts";
+import { createAffinityStore } from "./core/channels/affinity.ts";
 import { createKeyring } from "./core/channels/keyring.ts";
 import { createLimitBook } from "./core/limits/limits.ts";
 import { createLedger } from "./core/ledger/ledger.ts";
@@ -156,6 +157,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     guard: createGuard(overrides.lookup),
     reach,
     keyring: createKeyring(caps),
+    affinity: createAffinityStore(base),
     caps,
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),

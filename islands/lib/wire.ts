@@ -7,7 +7,9 @@ type User = ReturnType<typeof api.user>;
 export type TokenRow = ResponseData<typeof api.token.get>[number];
 export type ChannelRow = ResponseData<typeof api.channel.search.get>[number];
 export type ChannelSummary = ResponseData<typeof api.channel.summary.get>;
-export type ChannelKeyState = ResponseData<ReturnType<typeof api.channel.keys>["get"]>[number];
+/** A channel's keys in pages, and what a test of them found. */
+export type ChannelKeys = ResponseData<typeof api.channel.multi_key.manage.post>;
+export type ChannelKeyState = ChannelKeys["keys"][number];
 export type UserRow = ResponseData<typeof api.user.search.get>["items"][number];
 export type UserBulkHead = ResponseData<typeof api.user.bulk.get>[number];
 export type UserBulkRun = ResponseData<ReturnType<typeof api.user.bulk>["get"]>;
@@ -42,6 +44,7 @@ export type LogHistogramData = ResponseData<typeof api.log.histogram.get>;
 export type LogBucket = LogHistogramData["buckets"][number];
 export type UsageSummary = ResponseData<typeof api.data.summary.get>;
 /** What is earned, for administrators. */
+export type CacheRates = ResponseData<typeof api.data.cache.get>;
 export type Margins = ResponseData<typeof api.data.margin.get>;
 export type CostLine = ResponseData<typeof api.cost.get>[number];
 export type CostFound = ResponseData<typeof api.cost.fill.post>;

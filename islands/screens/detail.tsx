@@ -31,6 +31,8 @@ const RefusedModels = lazyPart(() => import("./detail/refused-models.tsx"));
 
 const MarginPanel = lazyPart(() => import("./detail/margin.tsx"));
 
+const CachePanel = lazyPart(() => import("./detail/cache.tsx"));
+
 /** What is exported before there is an answer. */
 const NOTHING: UsageSummary = {
   from: 0,
@@ -104,6 +106,9 @@ export default function DetailScreen() {
       {use && !firstSteps ? (
         <>
           <UsageCharts use={use} usage={usage} isAdmin={isAdmin} onRange={changeRange} />
+          {isAdmin && usage.scope === undefined ? (
+            <CachePanel from={usage.range.from} to={usage.range.to} />
+          ) : null}
           {isAdmin && usage.scope === undefined ? (
             <MarginPanel
               from={usage.range.from}

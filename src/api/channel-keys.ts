@@ -57,17 +57,18 @@ const manageBody = t.Object({
 /** At most so many of a channel's keys are tested at once. */
 const TESTS_AT_ONCE = 4;
 
-function testJson(index: number, { ms, failure }: ProbeResult, language: Language) {
+function testJson(channel: Channel, index: number, { ms, failure }: ProbeResult, language: Language) {
   const time = Math.round(ms) / 1000;
+  const key = { index, key_id: channel.keyRows[index]?.id ?? 0 };
   return failure
     ? {
-        index,
+        ...key,
         success: false as const,
         message: adminFailureText(failure, language),
         code: failure.code,
         time,
       }
-    : { index, success: true as const, message: "", time };
+    : { ...key, success: true as const, message: "", time };
 }
 
 async function testAll(watch: ChannelWatch, channel: Channel, language: Language) {
@@ -75,7 +76,7 @@ async function testAll(watch: ChannelWatch, channel: Channel, language: Language
   const tests: ReturnType<typeof testJson>[] = [];
   const worker = async (): Promise<void> => {
     for (let index = places.shift(); index !== undefined; index = places.shift())
-      tests.push(testJson(index, await watch.testKey(channel, index), language));
+      tests.push(testJson(channel, index, await watch.testKey(channel, index), language));
   };
   await Promise.all(Array.from({ length: TESTS_AT_ONCE }, worker));
   return tests.sort((a, b) => a.index - b.index);
@@ -104,7 +105,7 @@ export function channelKeys(deps: Deps, session: SessionSettings, watch: Channel
     else if (action === "test_all_keys") tests = await testAll(watch, channel, language);
     else if (action === "test_key") {
       const index = keyPlace(channel, body);
-      tests = [testJson(index, await watch.testKey(channel, index), language)];
+      tests = [testJson(channel, index, await watch.testKey(channel, index), language)];
     }
     return { changed, tests, ...(await keyPage(deps, channelOf(channel.id), body)) };
   }

@@ -3,6 +3,7 @@
 // operator has the dashboard switched off all of it is refused; the sums behind it go on.
 import { Elysia, t } from "elysia";
 import { MARGIN_DIMENSIONS, margins } from "../core/costs/margins.ts";
+import { CACHE_DIMENSIONS, cacheRates } from "../core/logs/cache-rates.ts";
 import { dashboard, DIMENSIONS, FIGURES } from "../core/logs/dashboard.ts";
 import type { Dimension } from "../core/logs/dashboard.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
@@ -49,6 +50,13 @@ const marginFields = {
   /** channel, model, group or day. */
   by: queryText(20),
   time_zone: queryText(64),
+};
+
+const cacheFields = {
+  start_timestamp: queryText(20),
+  end_timestamp: queryText(20),
+  /** channel, model, user or rule (of affinity). */
+  by: queryText(20),
 };
 
 type SentRange = Sent<Pick<typeof rangeFields, "start_timestamp" | "end_timestamp">>;
@@ -138,6 +146,17 @@ export function data(deps: Deps, session: SessionSettings) {
           );
         },
         { access: "admin", query: t.Object(marginFields) },
+      )
+      // † How much of the prompts came from caches, and what that was worth.
+      .get(
+        "/cache",
+        async ({ query }) => {
+          assertDashboard(deps);
+          const { from, to } = range(query);
+          const by = CACHE_DIMENSIONS.find((each) => each === query.by) ?? "channel";
+          return ok(await cacheRates(deps, { from, to: to + 1, by }));
+        },
+        { access: "admin", query: t.Object(cacheFields) },
       )
       // † What the checklist of a fresh site ticks.
       .get(

@@ -63,83 +63,100 @@ export function logs(deps: Deps, session: SessionSettings) {
     return { ...filter, to, from: filter.from === 0 ? Math.max(0, to - MONTH_SECONDS) : filter.from };
   };
 
-  return new Elysia({ prefix: "/api" })
-    .use(policy(session))
-    .get(
-      "/log/",
-      async ({ query, language }) => {
-        const at = pageOf(query, 1, LARGE_PAGE_SIZE);
-        const paging = { limit: at.pageSize, offset: at.offset };
-        const found = await listLogs(deps, await adminLogFilter(deps, query), paging);
-        return page(found, at, language);
-      },
-      { access: "admin", query: t.Object({ ...pageQuery, ...adminLogFields }) },
-    )
-    .get(
-      "/log/self",
-      async ({ actor, query, language }) => {
-        const at = pageOf(query, 1, LARGE_PAGE_SIZE);
-        const paging = { limit: at.pageSize, offset: at.offset };
-        const found = await listOwnLogs(deps, actor, logFilterOf(query), paging);
-        return page(found, at, language);
-      },
-      { access: "user", query: t.Object({ ...pageQuery, ...logFields }) },
-    )
-    .get("/log/stat", async ({ query }) => ok(await logStat(deps, await adminLogFilter(deps, query))), {
-      access: "admin",
-      query: t.Object(adminLogFields),
-    })
-    .get(
-      "/log/self/stat",
-      async ({ actor, query }) => ok(await logStat(deps, { ...logFilterOf(query), userId: actor.id })),
-      { access: "user", query: t.Object({ ...logFields, channel: queryText(20) }) },
-    )
-    .get(
-      "/log/histogram",
-      async ({ query }) => ok(await logHistogram(deps, bounded(await adminLogFilter(deps, query)))),
-      {
+  return (
+    new Elysia({ prefix: "/api" })
+      .use(policy(session))
+      .get(
+        "/log/",
+        async ({ query, language }) => {
+          const at = pageOf(query, 1, LARGE_PAGE_SIZE);
+          const paging = { limit: at.pageSize, offset: at.offset };
+          const found = await listLogs(deps, await adminLogFilter(deps, query), paging);
+          return page(found, at, language);
+        },
+        { access: "admin", query: t.Object({ ...pageQuery, ...adminLogFields }) },
+      )
+      .get(
+        "/log/self",
+        async ({ actor, query, language }) => {
+          const at = pageOf(query, 1, LARGE_PAGE_SIZE);
+          const paging = { limit: at.pageSize, offset: at.offset };
+          const found = await listOwnLogs(deps, actor, logFilterOf(query), paging);
+          return page(found, at, language);
+        },
+        { access: "user", query: t.Object({ ...pageQuery, ...logFields }) },
+      )
+      .get("/log/stat", async ({ query }) => ok(await logStat(deps, await adminLogFilter(deps, query))), {
         access: "admin",
         query: t.Object(adminLogFields),
-      },
-    )
-    .get(
-      "/log/self/histogram",
-      async ({ actor, query }) =>
-        ok(await logHistogram(deps, bounded({ ...logFilterOf(query), userId: actor.id }))),
-      { access: "user", query: t.Object(logFields) },
-    )
-    .get(
-      "/log/search",
-      async ({ query }) => {
-        const limit = matchesWanted(query);
-        return { ...ok(await searchLogs(deps, query.keyword ?? "", limit)), page_size: limit };
-      },
-      { access: "admin", query: searchQuery },
-    )
-    .get(
-      "/log/self/search",
-      async ({ actor, query }) => {
-        const limit = matchesWanted(query);
-        return { ...ok(await searchOwnLogs(deps, actor, query.keyword ?? "", limit)), page_size: limit };
-      },
-      { access: "user", query: searchQuery },
-    )
-    .get(
-      "/log/token",
-      async ({ query, set, language, address }) => {
-        Object.assign(set.headers, ANY_SITE);
-        const token = await tokenOfKey(keyOf(query.key ?? ""), address);
-        if (!(token instanceof Failure)) {
-          // Clients of old ask for no page and expect every row, of which the newest are given.
-          const at = pageOf(asksForPage(query) ? query : ALL_ROWS, 1, LARGE_PAGE_SIZE);
-          const paging = { limit: at.pageSize, offset: at.offset };
-          return { ...ok(await listTokenLogs(deps, token, paging)), page: at.page, page_size: at.pageSize };
-        }
-        const answer = failureResponse(token, language);
-        for (const [name, value] of Object.entries(ANY_SITE)) answer.headers.set(name, value);
-        return answer;
-      },
-      // Only the key's hash reaches the database, so any text may be sent.
-      { open: "public", query: t.Object({ ...pageQuery, key: t.Optional(t.String({ maxLength: 1024 })) }) },
-    );
+      })
+      .get(
+        "/log/self/stat",
+        async ({ actor, query }) => ok(await logStat(deps, { ...logFilterOf(query), userId: actor.id })),
+        { access: "user", query: t.Object({ ...logFields, channel: queryText(20) }) },
+      )
+      .get(
+        "/log/histogram",
+        async ({ query }) => ok(await logHistogram(deps, bounded(await adminLogFilter(deps, query)))),
+        {
+          access: "admin",
+          query: t.Object(adminLogFields),
+        },
+      )
+      .get(
+        "/log/self/histogram",
+        async ({ actor, query }) =>
+          ok(await logHistogram(deps, bounded({ ...logFilterOf(query), userId: actor.id }))),
+        { access: "user", query: t.Object(logFields) },
+      )
+      // What the binding of one session has served, on this node.
+      .get(
+        "/log/channel_affinity_usage_cache",
+        ({ query }) => ok(deps.affinity.usage(query, deps.clock.monotonicMs())),
+        {
+          access: "admin",
+          query: t.Object({
+            rule_name: queryText(64),
+            /** Taken for older clients: a fingerprint is of one group. */
+            using_group: queryText(64),
+            /** As log rows tell it. */
+            key_fp: queryText(8),
+          }),
+        },
+      )
+      .get(
+        "/log/search",
+        async ({ query }) => {
+          const limit = matchesWanted(query);
+          return { ...ok(await searchLogs(deps, query.keyword ?? "", limit)), page_size: limit };
+        },
+        { access: "admin", query: searchQuery },
+      )
+      .get(
+        "/log/self/search",
+        async ({ actor, query }) => {
+          const limit = matchesWanted(query);
+          return { ...ok(await searchOwnLogs(deps, actor, query.keyword ?? "", limit)), page_size: limit };
+        },
+        { access: "user", query: searchQuery },
+      )
+      .get(
+        "/log/token",
+        async ({ query, set, language, address }) => {
+          Object.assign(set.headers, ANY_SITE);
+          const token = await tokenOfKey(keyOf(query.key ?? ""), address);
+          if (!(token instanceof Failure)) {
+            // Clients of old ask for no page and expect every row, of which the newest are given.
+            const at = pageOf(asksForPage(query) ? query : ALL_ROWS, 1, LARGE_PAGE_SIZE);
+            const paging = { limit: at.pageSize, offset: at.offset };
+            return { ...ok(await listTokenLogs(deps, token, paging)), page: at.page, page_size: at.pageSize };
+          }
+          const answer = failureResponse(token, language);
+          for (const [name, value] of Object.entries(ANY_SITE)) answer.headers.set(name, value);
+          return answer;
+        },
+        // Only the key's hash reaches the database, so any text may be sent.
+        { open: "public", query: t.Object({ ...pageQuery, key: t.Optional(t.String({ maxLength: 1024 })) }) },
+      )
+  );
 }

@@ -13,6 +13,7 @@ import { authorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { messageText } from "../http/messages.ts";
 import { given, plainText } from "../http/plain-text.ts";
+import { queryText } from "../http/queries/sent.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { refuse } from "../shared/failures.ts";
@@ -26,54 +27,82 @@ const optionBody = t.Object({
 });
 
 export function options(deps: Deps, session: SessionSettings) {
-  return new Elysia({ prefix: "/api/option" })
-    .use(policy(session))
-    .get("/", () => ({ ...ok(deps.options.entries()), secrets_set: deps.options.secretsSet() }), {
-      access: "root",
-    })
-    .get(
-      "/rows",
-      ({ query }) => {
-        const shipped = shippedTexts(deps.options.get("QuotaPerUnit"));
-        return ok(settingRows(deps.options, { isFull: query.full === "true", shipped }));
-      },
-      { access: "root", query: t.Object({ full: t.Optional(t.String()) }) },
-    )
-    .put(
-      "/",
-      async ({ body, actor, session: current, request, address }) => {
-        const { key, value } = body;
-        const text = value === undefined || value === null ? undefined : String(value);
-        // Whoever switches it on would be the first who reaches nothing else.
-        if (key === "AdminSecondFactorRequired" && text === "true" && !actor.secondFactor)
-          throw refuse("option_needs_own_factor");
-        if (isSensitive(key)) await requireFreshProof(deps, { actor, session: current }, "with_factor");
-        if (key === "GroupRatio" && text !== undefined)
-          await refuseUsedGroupsIn(deps.db, (await priceState(deps.db)).texts, text);
-        const lost = await checkWaysIn(deps, actor.id, key, text ?? "");
-        await deps.options.change(key, text, {
-          ...authorOf({ actor, session: current, request, address }),
-          note: body.note ?? "",
-        });
-        return {
-          ...done(),
-          // Of a way in that was switched off: how many accounts had only that.
-          ...(lost.accounts > 0 ? { accounts_without_sign_in: lost.accounts } : {}),
-          // Of another host: how many passkeys were bound to the one before.
-          ...(lost.passkeys > 0 ? { passkeys_orphaned: lost.passkeys } : {}),
-        };
-      },
-      { access: "root", body: optionBody },
-    )
-    .post(
-      "/rest_model_ratio",
-      async ({ language, actor, session: current, request, address }) => {
-        const by = authorOf({ actor, session: current, request, address });
-        const author = { ...by, kind: "reset" as const };
-        const { ModelRatio } = shippedTexts(deps.options.get("QuotaPerUnit"));
-        await deps.options.set("ModelRatio", ModelRatio, author);
-        return done(messageText("model_ratio_reset", language));
-      },
-      { access: "root" },
-    );
+  return (
+    new Elysia({ prefix: "/api/option" })
+      .use(policy(session))
+      .get("/", () => ({ ...ok(deps.options.entries()), secrets_set: deps.options.secretsSet() }), {
+        access: "root",
+      })
+      .get(
+        "/rows",
+        ({ query }) => {
+          const shipped = shippedTexts(deps.options.get("QuotaPerUnit"));
+          return ok(settingRows(deps.options, { isFull: query.full === "true", shipped }));
+        },
+        { access: "root", query: t.Object({ full: t.Optional(t.String()) }) },
+      )
+      .put(
+        "/",
+        async ({ body, actor, session: current, request, address }) => {
+          const { key, value } = body;
+          const text = value === undefined || value === null ? undefined : String(value);
+          // Whoever switches it on would be the first who reaches nothing else.
+          if (key === "AdminSecondFactorRequired" && text === "true" && !actor.secondFactor)
+            throw refuse("option_needs_own_factor");
+          if (isSensitive(key)) await requireFreshProof(deps, { actor, session: current }, "with_factor");
+          if (key === "GroupRatio" && text !== undefined)
+            await refuseUsedGroupsIn(deps.db, (await priceState(deps.db)).texts, text);
+          const lost = await checkWaysIn(deps, actor.id, key, text ?? "");
+          await deps.options.change(key, text, {
+            ...authorOf({ actor, session: current, request, address }),
+            note: body.note ?? "",
+          });
+          return {
+            ...done(),
+            // Of a way in that was switched off: how many accounts had only that.
+            ...(lost.accounts > 0 ? { accounts_without_sign_in: lost.accounts } : {}),
+            // Of another host: how many passkeys were bound to the one before.
+            ...(lost.passkeys > 0 ? { passkeys_orphaned: lost.passkeys } : {}),
+          };
+        },
+        { access: "root", body: optionBody },
+      )
+      // What sessions are bound to, on this node.
+      .get(
+        "/channel_affinity_cache",
+        () => {
+          const { total, max, byRule } = deps.affinity.stats(deps.clock.monotonicMs());
+          const enabled = deps.options.get("channel_affinity_setting.enabled");
+          return ok({ enabled, total, by_rule_name: byRule, cache_capacity: max, cache_algo: "lru" });
+        },
+        { access: "root" },
+      )
+      .delete(
+        "/channel_affinity_cache",
+        ({ query }) => {
+          const { all, rule_name: rule = "" } = query;
+          if (all !== "true" && rule === "") throw refuse("affinity_clear_what");
+          return ok({ deleted: deps.affinity.clear(all === "true" ? undefined : rule) });
+        },
+        {
+          access: "root",
+          query: t.Object({
+            /** true: the bindings of every rule. */
+            all: queryText(5),
+            rule_name: queryText(64),
+          }),
+        },
+      )
+      .post(
+        "/rest_model_ratio",
+        async ({ language, actor, session: current, request, address }) => {
+          const by = authorOf({ actor, session: current, request, address });
+          const author = { ...by, kind: "reset" as const };
+          const { ModelRatio } = shippedTexts(deps.options.get("QuotaPerUnit"));
+          await deps.options.set("ModelRatio", ModelRatio, author);
+          return done(messageText("model_ratio_reset", language));
+        },
+        { access: "root" },
+      )
+  );
 }

@@ -5,6 +5,7 @@ import type { Language } from "../shared/enums.ts";
 import type { InboxKind, InboxParams, InboxTone, SaidItem } from "../shared/inbox.ts";
 import type { Guard } from "../net/guard.ts";
 import type { Reach } from "../net/reach.ts";
+import type { AffinityStore } from "./channels/affinity.ts";
 import type { Catalogue } from "./channels/catalogue.ts";
 import type { CapState, NodePlace } from "./channels/caps.ts";
 import type { LimitBook } from "./limits/limits.ts";
@@ -173,6 +174,18 @@ export interface UpstreamCost {
   isLost: boolean;
 }
 
+/** What caches of prompts did for a call. */
+export interface CacheUse {
+  /** Prompt tokens that a cache could hold, and those that came from one. */
+  input: number;
+  read: number;
+  /** What it would have cost without, less what it cost; whole units, below 0 where writing cost more. */
+  saved: number;
+  /** Of affinity: the rule that named its session, and where it was served. Absent: none did. */
+  rule?: string;
+  state?: "new" | "kept" | "switched";
+}
+
 export interface Settlement {
   /** Whole units, >= 0. */
   quota: number;
@@ -195,6 +208,8 @@ export interface Settlement {
   object?: RemoteObject | undefined;
   /** Absent: unknown. */
   cost?: UpstreamCost | undefined;
+  /** Absent: it had no prompt that a cache could hold. */
+  cache?: CacheUse | undefined;
   /** The moment that it counts at, Unix milliseconds, where the caller keeps it to find it again; else now. */
   atMs?: number;
 }
@@ -386,6 +401,8 @@ export interface Deps {
   reach: Reach;
   /** Turns and rests of channels with several keys. */
   keyring: Keyring;
+  /** Which channel and key sessions and stored responses belong to. */
+  affinity: AffinityStore;
   /** Places under the caps of channels and keys. */
   caps: CapState;
   /** Unix seconds of the start of the process. */

@@ -262,6 +262,8 @@ export const CONSOLE_CODES = {
   oauth_unbound: ["client"],
   oauth_unreachable: ["client"],
   oidc_discovery_failed: ["client"],
+  affinity_clear_what: ["client"],
+  option_bad_affinity_rule: ["client"],
   option_bad_chat: ["client"],
   option_bad_count: ["client"],
   option_bad_currency: ["client"],

@@ -146,6 +146,25 @@ const texts = (good: object): OptionCase => ({
 });
 
 const CHATS = [{ 云雀: "https://chat.example/#/?key={key}" }, { Cat: "opencat://team/join?token={key}" }];
+const AFFINITY_RULE = {
+  name: "codex",
+  model_regex: ["^gpt-"],
+  path_regex: ["^/v1/responses"],
+  user_agent_include: ["codex"],
+  key_sources: [{ type: "gjson", key: "", path: "prompt_cache_key" }],
+  value_regex: "^.{3,}$",
+  ttl_seconds: 60,
+  include_using_group: true,
+  include_model_name: false,
+  include_rule_name: true,
+  param_override_template: { operations: [{ mode: "set", path: "store", value: false }] },
+  skip_retry_on_failure: true,
+};
+const affinityRefused = (broken: object, field: string): Refused => [
+  JSON.stringify([{ ...AFFINITY_RULE, ...broken }]),
+  "option_bad_affinity_rule",
+  { position: 1, field },
+];
 const NOTICE = { id: "a", models: ["m"], channels: [3], text: "slow", until: 0 };
 
 export const OPTION_CASES: Record<OptionKey, OptionCase> = {
@@ -368,6 +387,33 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> = {
   "relay.abandoned_read_seconds": whole(0, 0, 3600),
   "relay.max_body_mb": whole(8, 1, 1024),
   "relay.max_answer_mb": whole(8, 1, 1024),
+  "channel_affinity_setting.enabled": turned(false),
+  "channel_affinity_setting.switch_on_success": turned(false),
+  "channel_affinity_setting.max_entries": whole(10, 1, 10_000_000),
+  "channel_affinity_setting.default_ttl_seconds": whole(60, 1, 2_592_000),
+  "channel_affinity_setting.keep_on_channel_disabled": turned(true),
+  "channel_affinity_setting.rules": {
+    good: JSON.stringify([AFFINITY_RULE]),
+    read: [AFFINITY_RULE],
+    refused: [
+      ["{broken", "option_not_json"],
+      ["{}", "option_not_list"],
+      ["[{}]", "option_bad_affinity_rule", { position: 1, field: "name" }],
+      ['[{"name": "a"}]', "option_bad_affinity_rule", { position: 1, field: "key_sources" }],
+      affinityRefused({ model_regex: ["("] }, "model_regex"),
+      affinityRefused({ key_sources: [{ type: "context_int", key: "no" }] }, "key_sources"),
+      affinityRefused({ ttl_seconds: -1 }, "ttl_seconds"),
+      affinityRefused(
+        { param_override_template: { operations: [{ mode: "no" }] } },
+        "param_override_template",
+      ),
+      [
+        JSON.stringify([AFFINITY_RULE, AFFINITY_RULE]),
+        "option_bad_affinity_rule",
+        { position: 2, field: "name" },
+      ],
+    ],
+  },
   "gemini.safety_settings": texts({ default: "BLOCK_NONE" }),
   "gemini.version_settings": texts({ default: "v1" }),
   "gemini.supported_imagine_models": {

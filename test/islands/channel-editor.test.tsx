@@ -236,40 +236,6 @@ describe("connection", () => {
       ["PUT", "/api/channel", { id: 1, base_url: "https://api.example.com/v1" }],
     ]);
   });
-
-  test("keys that take turns show which of them rests, until when and why; the key itself never", async () => {
-    const island = openChannels({ url: "/channel?edit=5" });
-    island.answer("GET /api/channel/keys/5", {
-      success: true,
-      data: [
-        {
-          index: 0,
-          tail: "1111",
-          rests_until: 0,
-          reason: "",
-          detail: "",
-          models: [
-            { model: "gpt-5", rests_until: Date.UTC(2026, 10, 20, 12) / 1000, reason: "limited", detail: "" },
-          ],
-        },
-        {
-          index: 1,
-          tail: "2222",
-          rests_until: Date.UTC(2026, 10, 20, 13) / 1000,
-          reason: "rejected",
-          detail: '{"error":{"message":"Incorrect key"}}',
-          models: [],
-        },
-      ],
-    });
-    const list = within(await screen.findByRole("region", { name: "Key status" }));
-    await done();
-    const [first, second] = list.getAllByRole("listitem");
-    expect(first?.textContent).toContain("••••1111Active");
-    expect(first?.textContent).toContain("gpt-5: resting until 11-20 12:00Rate-limited by the upstream");
-    expect(second?.textContent).toContain("Resting until 11-20 13:00Rejected by the upstream: Incorrect key");
-    expect(field(/^Key/).value).toBe("");
-  });
 });
 
 describe("models", () => {

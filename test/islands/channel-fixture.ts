@@ -5,7 +5,7 @@ import ChannelScreen from "../../islands/screens/channel.tsx";
 import type { ChannelPageData } from "../../islands/screens/channel/row.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { SentRequest, Island, IslandOptions } from "./render.tsx";
-import type { ChannelRow } from "../../islands/lib/wire.ts";
+import type { ChannelKeys, ChannelRow } from "../../islands/lib/wire.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
 
@@ -85,7 +85,7 @@ export const ROWS = [
     balance: 12.5,
     balance_updated_time: NOW - 60,
   }),
-  channel(5, { name: "echo", key_count: 3, keys_resting: 1 }),
+  channel(5, { name: "echo", key_count: 3, keys_on: 3, keys_resting: 1 }),
 ];
 
 const SUMMARY = {
@@ -98,6 +98,21 @@ const SUMMARY = {
     { tag: "east", count: 2 },
     { tag: "west", count: 1 },
   ],
+};
+
+const NO_KEYS: ChannelKeys = {
+  changed: 0,
+  tests: [],
+  keys: [],
+  total: 0,
+  page: 1,
+  page_size: 20,
+  total_pages: 0,
+  enabled_count: 0,
+  manual_disabled_count: 0,
+  auto_disabled_count: 0,
+  resting_count: 0,
+  resting_until: 0,
 };
 
 export interface OpenOptions extends IslandOptions {
@@ -124,6 +139,7 @@ export function openChannels(options: OpenOptions = {}): Island {
     success: true,
     data: { ...rows.find(({ id }) => id === (body as { id: number }).id), ...(body as object) },
   }));
+  island.answer("POST /api/channel/multi_key/manage", { success: true, data: NO_KEYS });
   island.answer("GET /api/models", {
     success: true,
     data: { "1": ["gpt-4o", "gpt-4o-mini", "gpt-5"], "14": ["claude-a"], "18": [], "8": null },
@@ -136,7 +152,10 @@ export function openChannels(options: OpenOptions = {}): Island {
 }
 
 export const rowOf = (name: string) => screen.getByRole("row", { name: new RegExp(name) });
-export const writes = (island: Island) => island.requests.filter(({ method }) => method !== "GET");
+/** The family reads the states of keys by POST. */
+const isRead = ({ method, body }: SentRequest): boolean =>
+  method === "GET" || (body as { action?: string } | undefined)?.action === "get_key_status";
+export const writes = (island: Island) => island.requests.filter((request) => !isRead(request));
 export const calls = (island: Island) =>
   writes(island).map(({ method, path, body }) => [method, path.replace(/\/$/, ""), body]);
 

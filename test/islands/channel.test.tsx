@@ -30,7 +30,7 @@ describe("a row", () => {
     openChannels();
     expect(rowOf("bravo").textContent).toContain("Auto-disabled11-20 11:00 · invalid key");
     expect(rowOf("charlie").textContent).toContain("Disabled");
-    expect(rowOf("echo").textContent).toContain("1 of 3 keys resting");
+    expect(rowOf("echo").textContent).toContain("2 of 3 keys");
     expect(reasonOf(channel(1, { other_info: "no json" }))).toBeUndefined();
   });
 

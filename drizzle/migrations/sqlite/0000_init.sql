@@ -10,6 +10,18 @@ CREATE TABLE `abilities` (
 );
 --> statement-breakpoint
 CREATE INDEX `abilities_channel` ON `abilities` (`channel_id`);--> statement-breakpoint
+CREATE TABLE `affinity_sums` (
+	`hour` integer NOT NULL,
+	`rule` text NOT NULL,
+	`count` integer DEFAULT 0 NOT NULL,
+	`kept` integer DEFAULT 0 NOT NULL,
+	`switched` integer DEFAULT 0 NOT NULL,
+	`cache_input` integer DEFAULT 0 NOT NULL,
+	`cache_read` integer DEFAULT 0 NOT NULL,
+	`cache_saved` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`hour`, `rule`)
+);
+--> statement-breakpoint
 CREATE TABLE `auth_flows` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`kind` text NOT NULL,
@@ -544,6 +556,9 @@ CREATE TABLE `rollups` (
 	`cost_count` integer DEFAULT 0 NOT NULL,
 	`cost_quota` integer DEFAULT 0 NOT NULL,
 	`lost_nanos` integer DEFAULT 0 NOT NULL,
+	`cache_input` integer DEFAULT 0 NOT NULL,
+	`cache_read` integer DEFAULT 0 NOT NULL,
+	`cache_saved` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`hour`, `user_id`, `model_name`, `channel_id`, `token_id`, `group`)
 );
 --> statement-breakpoint
@@ -564,6 +579,9 @@ CREATE TABLE `rollups_by_channel` (
 	`cost_count` integer DEFAULT 0 NOT NULL,
 	`cost_quota` integer DEFAULT 0 NOT NULL,
 	`lost_nanos` integer DEFAULT 0 NOT NULL,
+	`cache_input` integer DEFAULT 0 NOT NULL,
+	`cache_read` integer DEFAULT 0 NOT NULL,
+	`cache_saved` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`day`, `model_name`, `channel_id`, `group`)
 );
 --> statement-breakpoint
@@ -581,6 +599,9 @@ CREATE TABLE `rollups_by_model` (
 	`cost_count` integer DEFAULT 0 NOT NULL,
 	`cost_quota` integer DEFAULT 0 NOT NULL,
 	`lost_nanos` integer DEFAULT 0 NOT NULL,
+	`cache_input` integer DEFAULT 0 NOT NULL,
+	`cache_read` integer DEFAULT 0 NOT NULL,
+	`cache_saved` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`hour`, `model_name`)
 );
 --> statement-breakpoint
@@ -598,6 +619,9 @@ CREATE TABLE `rollups_by_user` (
 	`cost_count` integer DEFAULT 0 NOT NULL,
 	`cost_quota` integer DEFAULT 0 NOT NULL,
 	`lost_nanos` integer DEFAULT 0 NOT NULL,
+	`cache_input` integer DEFAULT 0 NOT NULL,
+	`cache_read` integer DEFAULT 0 NOT NULL,
+	`cache_saved` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`day`, `user_id`)
 );
 --> statement-breakpoint

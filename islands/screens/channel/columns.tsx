@@ -255,8 +255,8 @@ function ChannelStatus({ row, t }: { row: ChannelRow; t: Translate }) {
     reason && reason.time > 0
       ? `${formatDateTime(reason.time * 1000, timeZone.value).slice(5, 16)} · ${reason.reason}`
       : reason?.reason,
-    row.keys_resting > 0
-      ? t("channel.keysResting", { resting: row.keys_resting, total: row.key_count })
+    row.key_count > 1
+      ? t("channel.keysFit", { fit: row.keys_on - row.keys_resting, total: row.key_count })
       : undefined,
   ].filter((line) => line !== undefined);
   return (

@@ -8,7 +8,6 @@ import { afterPress } from "../../lib/press.ts";
 import type { ChannelRow } from "../../lib/wire.ts";
 import { MAX_CHANNEL_NAME } from "../../../src/shared/name-limits.ts";
 import { Field, SecretField, Section, SwitchField, TextAreaField, TextField } from "../../ui/form.tsx";
-import { KeysList } from "./keys-list.tsx";
 import { trimmedBase } from "./values.ts";
 import type { ChannelValues } from "./values.ts";
 
@@ -108,7 +107,7 @@ function KeyFields({ form, row }: ConnectionPartProps) {
   const count = keyCount(values);
   const countText = isNew && !values.keysTogether ? "channel.keyCount" : "channel.keyTurns";
   const hints = [
-    isNew ? "" : t("form.secret.keep"),
+    isNew ? "" : t(row.key_count > 1 ? "channel.keys.keepAll" : "form.secret.keep"),
     keyHint(values.type)[to],
     count > 1 ? t(countText, { count }) : "",
   ];
@@ -131,7 +130,6 @@ function KeyFields({ form, row }: ConnectionPartProps) {
           hint={t("channel.keysTogetherHint")}
         />
       ) : null}
-      {row && row.key_count > 1 ? <KeysList id={row.id} count={row.key_count} /> : null}
     </>
   );
 }

@@ -30,6 +30,7 @@ import {
   wrongNetworks,
 } from "./values.ts";
 
+const KeysPart = lazyPart(() => import("./keys/keys-part.tsx"));
 const RoutingPart = lazyPart(() => import("./routing-part.tsx"));
 const RewritePart = lazyPart(() => import("./rewrite-part.tsx"));
 
@@ -40,6 +41,7 @@ const JSON_FIELDS = [
   "headerOverride",
   "otherSettings",
 ] as const;
+const CAPS = ["maxConcurrency", "rpmLimit", "tpmLimit"] as const;
 /** Related models where a type has none of its own. */
 const RELATED = /^(gpt-|text-)/;
 
@@ -49,6 +51,8 @@ export interface ChannelDrawerProps {
   data: ChannelPageData;
   tags: ChannelSummary["tags"];
   onClose: () => void;
+  /** Keys were added, switched or deleted: at once, without saving. */
+  onKeysChanged: () => void;
   /** Ids of what was saved (several for a batch of keys), and its models. */
   onSaved: (ids: readonly number[], shouldTest: boolean, models: readonly string[]) => void;
 }
@@ -69,6 +73,12 @@ function problemsOf(t: Translate, values: ChannelValues, isNew: boolean): Errors
     ...(isEmptyOrIntegerFrom(values.maxInputTokens, 0)
       ? {}
       : { maxInputTokens: t("channel.maxInputTokensWrong") }),
+    ...Object.fromEntries(
+      CAPS.filter((name) => !isEmptyOrIntegerFrom(values[name], 0)).map((name) => [
+        name,
+        t("form.limits.badNumber"),
+      ]),
+    ),
     ...(isProxy(values.proxy) ? {} : { proxy: t("channel.proxyWrong") }),
     ...(wrongNetwork === undefined
       ? {}
@@ -88,7 +98,14 @@ function relatedModels({ presets, all }: ModelLists, type: number): readonly str
   return own.length > 0 ? own : all.filter((name) => RELATED.test(name));
 }
 
-export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: ChannelDrawerProps) {
+export default function ChannelDrawer({
+  row,
+  data,
+  tags,
+  onClose,
+  onKeysChanged,
+  onSaved,
+}: ChannelDrawerProps) {
   const t = useT();
   const isNew = row === undefined;
   const lists = useModelLists();
@@ -170,6 +187,7 @@ export default function ChannelDrawer({ row, data, tags, onClose, onSaved }: Cha
         ) : null}
       </Section>
       <ConnectionPart form={form} row={row} />
+      <KeysPart form={form} row={row} hasSeveralKeys={keyCount(values) > 1} onChange={onKeysChanged} />
       <RoutingPart
         form={form}
         row={row}

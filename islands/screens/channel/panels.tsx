@@ -124,6 +124,7 @@ function Editor({ channels, row, onAdded }: EditorProps) {
       data={channels.data}
       tags={channels.summary.tags}
       onClose={() => setQuery({ new: undefined, edit: undefined })}
+      onKeysChanged={() => void channels.refresh()}
       onSaved={(ids, shouldTest, models) => {
         toast({
           key: "channel saved",

@@ -1,6 +1,7 @@
 // What the channel editor holds, made from a row and back into the body of a call.
 // Refuses to send what was not changed, and to lose settings that it has no field for.
 import type { ChannelGate } from "../../../src/shared/channel-gates.ts";
+import type { KeyMode } from "../../../src/shared/enums.ts";
 import { jsonObject } from "../../../src/shared/json-object.ts";
 import { namesOf } from "./row.ts";
 import type { ChannelRow } from "../../lib/wire.ts";
@@ -11,6 +12,12 @@ export interface ChannelValues extends Record<string, unknown> {
   key: string;
   /** Several keys make one channel whose keys take turns, in place of one channel each. New channels only. */
   keysTogether: boolean;
+  /** Which key a call gets, where there are several. */
+  keyMode: KeyMode;
+  /** Over all keys; 0 or empty: none. */
+  maxConcurrency: number | undefined;
+  rpmLimit: number | undefined;
+  tpmLimit: number | undefined;
   baseUrl: string;
   organization: string;
   other: string;
@@ -55,6 +62,10 @@ export const NEW_CHANNEL: ChannelValues = {
   name: "",
   key: "",
   keysTogether: false,
+  keyMode: "polling",
+  maxConcurrency: undefined,
+  rpmLimit: undefined,
+  tpmLimit: undefined,
   baseUrl: "",
   organization: "",
   other: "",
@@ -231,6 +242,10 @@ export function valuesOf(row: ChannelRow): ChannelValues {
     name: row.name,
     key: "",
     keysTogether: false,
+    keyMode: row.multi_key_mode,
+    maxConcurrency: row.max_concurrency || undefined,
+    rpmLimit: row.rpm_limit || undefined,
+    tpmLimit: row.tpm_limit || undefined,
     baseUrl: row.base_url,
     organization: row.openai_organization ?? "",
     other: row.other,
@@ -265,6 +280,10 @@ export function bodyOf(values: ChannelValues) {
     weight: values.weight ?? 0,
     tag: values.tag.trim(),
     max_input_tokens: values.maxInputTokens ?? 0,
+    multi_key_mode: values.keyMode,
+    max_concurrency: values.maxConcurrency ?? 0,
+    rpm_limit: values.rpmLimit ?? 0,
+    tpm_limit: values.tpmLimit ?? 0,
     auto_ban: values.autoBan ? 1 : 0,
     test_model: values.testModel.trim(),
     model_mapping: values.modelMapping.trim(),

@@ -1,6 +1,7 @@
 // Cells of the usage log's table and its columns.
 // Refuses the columns that belong to administrators to everybody else: the server sends nothing for them.
 import { formatNumber } from "../../lib/format.ts";
+import { useT } from "../../lib/i18n.ts";
 import type { Translate } from "../../lib/i18n.ts";
 import { Chip, Latency, Moment, Money, StatusDot } from "../../ui/badges.tsx";
 import type { Column } from "../../ui/table-columns.ts";
@@ -154,12 +155,19 @@ function ModelCell({ row }: { row: LogRow }) {
 }
 
 function ChannelCell({ row }: { row: LogRow }) {
-  const chain = otherOf(row).admin_info?.use_channel ?? [];
+  const t = useT();
+  const { use_channel: chain = [], channel_affinity: affinity } = otherOf(row).admin_info ?? {};
   if (row.channel === 0) return null;
   const text = chain.length > 1 ? chain.join(" → ") : String(row.channel);
   return (
     <span className="inline-block max-w-[20ch] truncate align-bottom" title={row.channel_name}>
-      <Chip>{text}</Chip> <span className="text-muted">{row.channel_name}</span>
+      <Chip>{text}</Chip>{" "}
+      {affinity?.state === "kept" ? (
+        <span role="img" aria-label={t("log.star")}>
+          ★
+        </span>
+      ) : null}{" "}
+      <span className="text-muted">{row.channel_name}</span>
     </span>
   );
 }

@@ -27,7 +27,7 @@ function adviceKey(status: number): string {
   return "log.advice.request";
 }
 
-function Line({ label, children }: { label: string; children: ReactNode }) {
+export function Line({ label, children }: { label: string; children: ReactNode }) {
   return (
     <div>
       <dt>{label}</dt>

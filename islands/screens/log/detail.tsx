@@ -10,6 +10,7 @@ import { language, useT } from "../../lib/i18n.ts";
 import { Chip, Money, When } from "../../ui/badges.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
+import { AffinityPart } from "./affinity.tsx";
 import { Changes, dialectName, ErrorPart } from "./changes.tsx";
 import { TypeWord } from "./cells.tsx";
 import { CostSum, isExplained } from "./cost.tsx";
@@ -153,6 +154,7 @@ export default function LogDetail({ row, isAdmin, onClose, onStep }: LogDetailPr
       {isCall ? <Waterfall row={row} other={other} /> : null}
       {row.type === CONSUME ? <CostSum row={row} other={other} /> : null}
       {isCall ? <Changes row={row} other={other} /> : null}
+      {isAdmin ? <AffinityPart other={other} /> : null}
       {row.content && row.type !== ERROR ? <Content row={row} other={other} /> : null}
       <details className="detail-section">
         <summary>{t("log.raw")}</summary>

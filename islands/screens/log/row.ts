@@ -23,6 +23,16 @@ export interface LogOther extends Record<string, unknown> {
     internal?: string;
     admin_username?: string;
     header_rules?: string[];
+    multi_key_index?: number;
+    /** Where the session of the call stays; absent: it has none, or nothing was to choose. */
+    channel_affinity?: {
+      rule_name: string;
+      key_source?: string;
+      key_fp: string;
+      state?: "new" | "kept" | "switched";
+      reason?: string;
+      from_channel?: number;
+    };
   };
   attempts?: Attempt[];
   client_dialect?: string;

@@ -29,6 +29,9 @@ export interface KeyPage {
   enabled_count: number;
   manual_disabled_count: number;
   auto_disabled_count: number;
+  /** † Of those that are on, how many rest on this node, and until when the first of them does (Unix seconds; 0 = none rests). */
+  resting_count: number;
+  resting_until: number;
 }
 
 const DEFAULT_PAGE_SIZE = 50;
@@ -45,6 +48,7 @@ export async function keyPage(
   const size = query.page_size || DEFAULT_PAGE_SIZE;
   const page = query.page || 1;
   const count = (status: number): number => all.filter((key) => key.status === status).length;
+  const resting = all.filter((key) => key.status === KeyStatus.on && key.rests_until > 0);
   return {
     keys: keys.slice((page - 1) * size, page * size),
     total: keys.length,
@@ -54,6 +58,8 @@ export async function keyPage(
     enabled_count: count(KeyStatus.on),
     manual_disabled_count: count(KeyStatus.off),
     auto_disabled_count: count(KeyStatus.autoOff),
+    resting_count: resting.length,
+    resting_until: resting.length === 0 ? 0 : Math.min(...resting.map((key) => key.rests_until)),
   };
 }
 

@@ -37,6 +37,8 @@ export interface Keyring {
   ): ChosenKey | undefined;
   /** The first key that does not rest, for what should stay with one account; leaves the turns as they are. */
   first(channel: Channel, model: string, nowMs: number, tokens?: number): ChosenKey | undefined;
+  /** A key that its caller chose is asked: where its rest is over, this is the call that finds out. */
+  take(channel: Channel, index: number, model: string, nowMs: number): void;
   /** Puts one key to rest. Returns whether another key of the channel is still fit for the model. */
   rest(channel: Channel, index: number, rest: NewRest, nowMs: number): boolean;
   /** Whether the provider rejected every key of the channel that is on; a lone key stands for its channel. */
@@ -202,6 +204,9 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
       const name = upstreamModel(channel, model);
       const found = choose(ring, channel, name, nowMs, inOrder(channel.keys.length, 0, tokens));
       return found && taken(channel, found, name, nowMs);
+    },
+    take(channel, index, model, nowMs) {
+      if (!cells.isCalm()) cells.take(channel, index, upstreamModel(channel, model), nowMs);
     },
     rest(channel, index, rest, nowMs) {
       rests.take(channel, index, rest, nowMs);

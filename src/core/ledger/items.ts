@@ -1,7 +1,8 @@
 // What the ledger queues, and the sums of one batch: users, tokens, channels and hours, each touched once.
 // Both databases and the journal work on these shapes.
 import { LogType } from "../../shared/enums.ts";
-import type { LedgerAccounts, RemoteObject, UpstreamCost, UserAccount } from "../deps.ts";
+import type { CacheUse, LedgerAccounts, RemoteObject, UpstreamCost, UserAccount } from "../deps.ts";
+import type { Database } from "../../db/database.ts";
 import type { RollupSum } from "../logs/coarse-sums.ts";
 import type { LogRow } from "../logs/rows.ts";
 
@@ -28,6 +29,8 @@ export interface LedgerItem {
   object?: RemoteObject;
   /** What the upstream charges for the settled call, or the failed attempt, of `row`; absent: unknown, which is not 0. */
   cost?: UpstreamCost;
+  /** What caches of prompts did for the settled call; absent: it had no prompt that could be cached. */
+  cache?: CacheUse;
   /** Stands in the place of an entry that an operator gave up: it charges nobody and is counted as skipped. */
   skipped?: true;
 }
@@ -50,6 +53,12 @@ interface KeySum {
   lastUsed: number;
 }
 
+/** An hour's calls that a rule of affinity named, as its row. */
+export type AffinitySum = Database["t"]["affinitySums"]["$inferSelect"];
+
+/** What keeps them apart, in the order of the primary key. */
+export const AFFINITY_KEY = ["hour", "rule"] as const;
+
 export interface BatchSums {
   users: Map<number, UserSum>;
   tokens: Map<number, { charge: number; accessedTime: number }>;
@@ -57,6 +66,8 @@ export interface BatchSums {
   /** In the order of their ids; for each channel one of id 0 where calls were served without a key. */
   keys: KeySum[];
   rollups: RollupSum[];
+  /** In the order of their keys: batches of several nodes cannot deadlock. */
+  affinity: AffinitySum[];
   logs: LogRow[];
   holds: DurableHold[];
   /** Each once, in the order of their keys: batches of several nodes cannot deadlock. */
@@ -78,8 +89,9 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
   const logs: LogRow[] = [];
   const holds: DurableHold[] = [];
   let objects: Map<string, RemoteObject> | undefined;
+  let affinity: Map<string, AffinitySum> | undefined;
   let skipped = 0;
-  for (const { row, logged, hold, object, cost, keyId = 0, skipped: isSkipped } of items) {
+  for (const { row, logged, hold, object, cost, cache, keyId = 0, skipped: isSkipped } of items) {
     if (hold) holds.push(hold);
     if (object) (objects ??= new Map()).set(OBJECT_KEY.map((name) => object[name]).join(" "), object);
     if (!row) {
@@ -108,6 +120,10 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
     addToKey(keys, row, keyId);
     const sum = rollupOf(rollups, row);
     addToRollup(sum, row, logged !== false);
+    if (cache) {
+      addCache(sum, cache);
+      if (cache.rule !== undefined) addToRule((affinity ??= new Map()), sum.hour, cache.rule, cache);
+    }
     if (!cost) continue;
     addCost(sum, cost);
     sum.costCount++;
@@ -119,6 +135,7 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
     channels,
     keys: keys.size > 1 ? [...keys.values()].sort((a, b) => a.id - b.id) : [...keys.values()],
     rollups: [...rollups.values()],
+    affinity: affinity ? inOrder(affinity) : NO_AFFINITY,
     logs,
     holds,
     objects: objects ? inOrder(objects) : NO_OBJECTS,
@@ -144,8 +161,29 @@ function addToKey(keys: Map<number, KeySum>, row: LogRow, keyId: number): void {
 
 const NO_OBJECTS: RemoteObject[] = [];
 
-function inOrder(objects: ReadonlyMap<string, RemoteObject>): RemoteObject[] {
-  return [...objects].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+const NO_AFFINITY: AffinitySum[] = [];
+
+function inOrder<Row>(rows: ReadonlyMap<string, Row>): Row[] {
+  return [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+}
+
+function addCache(sum: Pick<RollupSum, "cacheInput" | "cacheRead" | "cacheSaved">, cache: CacheUse): void {
+  sum.cacheInput += cache.input;
+  sum.cacheRead += cache.read;
+  sum.cacheSaved += cache.saved;
+}
+
+function addToRule(sums: Map<string, AffinitySum>, hour: number, rule: string, cache: CacheUse): void {
+  const key = `${hour} ${rule}`;
+  let sum = sums.get(key);
+  if (!sum) {
+    const nothing = { count: 0, kept: 0, switched: 0, cacheInput: 0, cacheRead: 0, cacheSaved: 0 };
+    sums.set(key, (sum = { hour, rule, ...nothing }));
+  }
+  sum.count++;
+  if (cache.state === "kept") sum.kept++;
+  if (cache.state === "switched") sum.switched++;
+  addCache(sum, cache);
 }
 
 /** The sum of the row's hour, begun where it is the first. */
@@ -172,6 +210,9 @@ function rollupOf(rollups: Map<string, RollupSum>, row: LogRow): RollupSum {
       costCount: 0,
       costQuota: 0,
       lostNanos: 0,
+      cacheInput: 0,
+      cacheRead: 0,
+      cacheSaved: 0,
     };
     rollups.set(key, sum);
   }

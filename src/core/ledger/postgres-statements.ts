@@ -10,6 +10,8 @@ import type { DatedSum } from "../logs/coarse-sums.ts";
 import type { BatchSums, DurableHold } from "./items.ts";
 import {
   addToKnownHour,
+  addToKnownRule,
+  affinityColumns,
   coarseColumns,
   logColumns,
   namesOf,
@@ -46,6 +48,7 @@ export interface RowInserts {
   logs(rows: BatchSums["logs"]): SQL;
   /** Of hours and everything coarser; answers the zone whose days these have. */
   rollups(rows: readonly DatedSum[]): SQL;
+  affinity(rows: BatchSums["affinity"]): SQL;
   objects(rows: BatchSums["objects"]): SQL;
 }
 
@@ -54,10 +57,14 @@ export function rowInserts(t: Database["t"]): RowInserts {
   const ofObjects = objectColumns(t);
   const logs = insertOf("logs", ofLogs);
   const objects = insertOf("remote_objects", ofObjects);
+  const ofAffinity = affinityColumns(t);
+  const affinity = insertOf("affinity_sums", ofAffinity);
+  const added = sql.raw(addToKnownRule(ofAffinity));
   const newest = sql.raw(replaceKnownObject(ofObjects));
   return {
     logs: (list) => logs(list),
     rollups: insertOfSums(t),
+    affinity: (list) => sql`${affinity(list)} ${added}`,
     objects: (list) => sql`${objects(list)} ${newest}`,
   };
 }
@@ -123,6 +130,7 @@ export function* enterSums(
     const [state] = yield* rows(tx, inserts.rollups(sums.rollups.map((sum) => dated(zone, sum))));
     if (state && state.zone !== zone) throw new ZoneMoved(String(state.zone));
   }
+  if (sums.affinity.length > 0) yield* rows(tx, inserts.affinity(sums.affinity));
   if (sums.objects.length > 0) yield* rows(tx, inserts.objects(sums.objects));
   return figures;
 }

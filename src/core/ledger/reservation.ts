@@ -102,6 +102,7 @@ export class Hold implements Reservation, Indexed {
     if (settlement.keyId) item.keyId = settlement.keyId;
     if (settlement.object) item.object = settlement.object;
     if (settlement.cost) item.cost = settlement.cost;
+    if (settlement.cache) item.cache = settlement.cache;
     this.#letGo();
     beginPending(item, user, token);
     this.lease?.end(settlement.promptTokens + settlement.completionTokens);

@@ -8,7 +8,8 @@ import type { RemoteObject } from "../deps.ts";
 import type { LogRow } from "../logs/rows.ts";
 import { ROLLUP_KEY } from "../logs/coarse-sums.ts";
 import type { CoarseTable, DatedSum, RollupSum } from "../logs/coarse-sums.ts";
-import { OBJECT_KEY } from "./items.ts";
+import { AFFINITY_KEY, OBJECT_KEY } from "./items.ts";
+import type { AffinitySum } from "./items.ts";
 
 export interface RowColumn<Row> {
   /** The row's property. */
@@ -50,6 +51,15 @@ export function namesOf(columns: readonly RowColumn<never>[]): string {
 /** What an insert of sums ends with: where the hour is known already, everything that is no key is added to it. */
 export function addToKnownHour(columns: readonly RowColumn<RollupSum>[]): string {
   return addToKnown("rollups", ROLLUP_KEY, columns);
+}
+
+export function affinityColumns({ affinitySums }: Database["t"]): RowColumn<AffinitySum>[] {
+  return columnsOf<AffinitySum>(affinitySums);
+}
+
+/** What an insert of a rule's sums ends with. */
+export function addToKnownRule(columns: readonly RowColumn<AffinitySum>[]): string {
+  return addToKnown("affinity_sums", AFFINITY_KEY, columns);
 }
 
 /** The same for any table of sums, whose key's fields are given. */

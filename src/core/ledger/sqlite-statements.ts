@@ -7,6 +7,8 @@ import type { CoarseState, RollupSum } from "../logs/coarse-sums.ts";
 import type { BatchSums } from "./items.ts";
 import {
   addToKnownHour,
+  addToKnownRule,
+  affinityColumns,
   coarseColumns,
   logColumns,
   namesOf,
@@ -24,6 +26,7 @@ export type SqliteStatements = ReturnType<typeof prepareStatements>;
 export function prepareStatements(client: BunSqlite, t: Database["t"]) {
   const ofLogs = logColumns(t);
   const ofRollups = rollupColumns(t);
+  const ofAffinity = affinityColumns(t);
   const ofObjects = objectColumns(t);
   const insert = (table: string, columns: readonly RowColumn<never>[], end = "") =>
     client.prepare<unknown, Bindings>(
@@ -60,6 +63,7 @@ export function prepareStatements(client: BunSqlite, t: Database["t"]) {
       const { columns, end } = coarseColumns(t, table);
       return { table, add: rowWriter(insert(table.name, columns, end), columns) };
     }),
+    addAffinity: rowWriter(insert("affinity_sums", ofAffinity, addToKnownRule(ofAffinity)), ofAffinity),
     putObject: rowWriter(insert("remote_objects", ofObjects, replaceKnownObject(ofObjects)), ofObjects),
     moveMark: client.prepare(
       `update nodes set mark = ?1, journaled = ?2, entered = entered + ?3, set_aside = set_aside + ?4,
@@ -103,6 +107,7 @@ export function enterSums(statements: SqliteStatements, sums: BatchSums): Figure
   }
   for (const sum of sums.rollups) statements.addRollup(sum);
   if (sums.rollups.length > 0) enterCoarse(statements, sums.rollups);
+  for (const sum of sums.affinity) statements.addAffinity(sum);
   for (const object of sums.objects) statements.putObject(object);
   return figures;
 }

@@ -22,7 +22,10 @@ type SumColumns = Record<
   | "costNanos"
   | "costCount"
   | "costQuota"
-  | "lostNanos",
+  | "lostNanos"
+  | "cacheInput"
+  | "cacheRead"
+  | "cacheSaved",
   PgColumn
 > &
   Partial<Record<SumField, PgColumn>>;

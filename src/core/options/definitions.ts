@@ -14,6 +14,7 @@ import {
 } from "./default-prices.ts";
 import { priceSources } from "./price-sources.ts";
 import { isHidden } from "./hidden.ts";
+import { affinityRules } from "./affinity-kind.ts";
 import {
   bool,
   chatList,
@@ -229,6 +230,21 @@ const optionsByGroup = {
      * sound that is passed on as it comes, have no such limit.
      */
     "relay.max_answer_mb": { kind: int(1, 1024), default: "64", unit: "mebibytes" },
+  },
+  affinity: {
+    "channel_affinity_setting.enabled": { kind: bool, default: "true" },
+    /** Whoever answers is bound in the place of the one that was; off: only in the place of one that is gone or off. */
+    "channel_affinity_setting.switch_on_success": { kind: bool, default: "true" },
+    /** Of each node; the longest unused go first. */
+    "channel_affinity_setting.max_entries": { kind: int(1, 10_000_000), default: "100000" },
+    /** After the last use. */
+    "channel_affinity_setting.default_ttl_seconds": {
+      kind: int(1, 2_592_000),
+      default: "3600",
+      unit: "seconds",
+    },
+    "channel_affinity_setting.rules": { kind: affinityRules, default: "[]" },
+    "channel_affinity_setting.keep_on_channel_disabled": { kind: bool, default: "false" },
   },
   gemini: {
     "gemini.safety_settings": {

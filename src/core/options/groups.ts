@@ -25,6 +25,7 @@ const TAB_OF_GROUP = {
   rate_limit: "ratelimit",
   global: "models",
   upstream: "models",
+  affinity: "models",
   gemini: "models",
   claude: "models",
   server: "system",

@@ -21,6 +21,10 @@ export const hiddenRows: readonly HiddenRow[] = [
       "StreamCacheQueueLength",
     ],
   },
+  {
+    reason: "Kept for older clients: nothing is ever bound to a channel that is off.",
+    keys: ["channel_affinity_setting.keep_on_channel_disabled"],
+  },
 ];
 
 const HIDDEN: ReadonlySet<OptionKey> = new Set(hiddenRows.flatMap(({ keys }) => keys));

@@ -1,6 +1,7 @@
 // The options as the settings screens draw them: in their order, each with its tab, its control, its value and its default.
 // Refuses to hand out secrets: of those it says only whether they hold something.
 import type { OptionControl, OptionRow } from "../../shared/setting-rows.ts";
+import { affinityRules } from "./affinity-kind.ts";
 import { optionRows } from "./definitions.ts";
 import { OPTION_TABS, optionGroups } from "./groups.ts";
 import {
@@ -49,6 +50,7 @@ const CONTROLS = new Map<OptionDefinition["kind"], OptionControl>([
   [chatList, "json_list"],
   [textList, "json_list"],
   [modelNotices, "json_list"],
+  [affinityRules, "json_list"],
   [priceSources, "json_list"],
   [payMethods, "json_list"],
   [amountList, "json_list"],

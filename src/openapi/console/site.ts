@@ -133,6 +133,18 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
       "Nothing is saved. `removed` tells what is cut out: tags, attributes, and values that are not taken.",
     body: { key: "Footer", value: "<p>Weir</p>" },
   },
+  "GET /api/option/channel_affinity_cache": {
+    tag: "Site",
+    summary: "Sessions that are bound to a channel and key",
+    description: "Of the node that answers: how many, and by rule.",
+  },
+  "DELETE /api/option/channel_affinity_cache": {
+    tag: "Site",
+    summary: "Forget bindings of sessions",
+    description:
+      "On the node that answers. Their next calls may be served by any channel; stored responses stay where they are.",
+    fields: { all: "true: of every rule.", rule_name: "Of this rule only." },
+  },
   "POST /api/option/rest_model_ratio": { tag: "Site", summary: "Set the model ratios back" },
   "GET /api/models": { tag: "Catalogue", summary: "Models that each type of channel presets" },
   "GET /api/pricing": {

@@ -56,6 +56,18 @@ export const usage: Readonly<Record<string, ConsoleOperation>> = {
     description: MONTH,
     fields: SECONDS,
   },
+  "GET /api/log/channel_affinity_usage_cache": {
+    tag: "Usage",
+    summary: "What the binding of one session has served",
+    description:
+      "Of the node that answers. `rule_name` and `key_fp` are those that a log row tells in `admin_info.channel_affinity`; " +
+      "zeros where the binding is gone.",
+    fields: {
+      rule_name: "Name of the rule.",
+      using_group: "Answered as it is sent.",
+      key_fp: "Eight hex digits of a log row.",
+    },
+  },
   "GET /api/log/search": {
     tag: "Usage",
     summary: "Search the log",
@@ -112,6 +124,15 @@ export const usage: Readonly<Record<string, ConsoleOperation>> = {
     summary: "Use summed for a dashboard",
     description: MONTH,
     fields: SECONDS,
+  },
+  "GET /api/data/cache": {
+    tag: "Usage",
+    summary: "How much of the prompts came from caches",
+    description:
+      "Hit rate is `read` / `input`. `saved` is what the same calls would have cost without a cache, less what they cost, in " +
+      "units of quota. Calls whose upstream reported no usage are left out. Of rules also how many calls stayed where their " +
+      "session was bound, and how many were served elsewhere.",
+    fields: { ...SECONDS, by: "channel, model, user, or rule (of affinity)." },
   },
   "GET /api/data/margin": {
     tag: "Usage",

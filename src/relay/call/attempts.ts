@@ -2,6 +2,7 @@
 import { Failure } from "../../shared/failures.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Answer } from "./answer.ts";
+import { affinityOf } from "./affinity.ts";
 import { serveIn } from "./auto-group.ts";
 import { AttemptFailure, failureIn } from "./attempt.ts";
 import { drainingFailure, endsLater } from "./call.ts";
@@ -31,6 +32,8 @@ export class CallFailed extends Error {
 export async function runAttempts(services: CallServices, call: Call): Promise<Answer> {
   /** Of the attempt that asked its upstream last. */
   let plan: Plan | undefined;
+  // Whoever names a channel has chosen; a call that goes on from a stored response takes its session along.
+  if (!call.pinned || call.pinnedKey !== undefined) call.affinity = affinityOf(services.deps, call);
   try {
     return await attemptChannels(services, call, policyOf(call), async (attempt) => {
       plan = undefined;

@@ -11,6 +11,7 @@ import { DIALECTS } from "../../protocol/dialects.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Sealer } from "../../core/kit/seal.ts";
 import type { Caller } from "./admission.ts";
+import type { CallAffinity } from "./affinity.ts";
 import type { GroupTerms } from "./auto-group.ts";
 import type { CallHold, HoldRequest } from "./hold.ts";
 import { itemOpener } from "./item-references.ts";
@@ -76,6 +77,8 @@ export interface Call extends Indexed {
   readonly pinned: Channel | undefined;
   /** Place of the only key of `pinned` that can serve the call: it goes on from a response that this account stores. */
   readonly pinnedKey: number | undefined;
+  /** Where its session stays; undefined: it has none, or nothing is to choose. Known when the attempts begin. */
+  affinity: CallAffinity | undefined;
   /** One channel called on purpose: what it answers says nothing about its health, its keys or its status. */
   readonly isTest: boolean;
   /** Ends what is under way at once: it is settled for what it did, and the client gets the failure. Set by who reads the upstream. */

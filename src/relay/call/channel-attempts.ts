@@ -9,6 +9,8 @@ import type { DialectName } from "../../protocol/canonical.ts";
 import { KeyStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { unserved } from "./admission.ts";
+import { boundPlace, keepServed } from "./affinity.ts";
+import type { CallAffinity } from "./affinity.ts";
 import type { Caller } from "./admission.ts";
 import { groupsOf } from "./auto-group.ts";
 import { attemptFailure, AttemptFailure, failureIn } from "./attempt.ts";
@@ -42,6 +44,8 @@ export interface AttemptedRequest {
   readonly pinned: Channel | undefined;
   /** Of its keys this one and no other: it stores what the request goes on from. */
   readonly pinnedKey?: number | undefined;
+  /** Where its session stays; undefined: it has none, or nothing is to choose. */
+  readonly affinity?: CallAffinity | undefined;
   /** Every attempt is noted here, for the log row of the request. */
   readonly attempts: AttemptNote[];
   /** performance.now() of the start. */
@@ -156,6 +160,7 @@ export async function attemptChannels<T>(
       const result = await tryOne(attempt);
       if (policy.tellsEnd !== true && policy.keepsLease !== true) lease.release();
       note(request, channel, startedMs, "ok", 200);
+      if (request.affinity) keepServed(services, { ...request, affinity: request.affinity }, attempt);
       if (!request.isTest) {
         if (!keyring.isCalm()) tellServed(services, place, request.model, policy.tellsEnd === true);
         if (policy.tellsEnd === true) picker.opened(channel, request.model);
@@ -191,6 +196,8 @@ function nextPlace(run: Run): Place | undefined {
   const { deps } = run.services;
   const nowMs = deps.clock.monotonicMs();
   if (run.full.size > 0) run.full.clear();
+  const bound = boundTo(run, nowMs);
+  if (bound) return bound;
   const picked = nextChannel(run, nowMs);
   if (!picked) return undefined;
   const { channel, group } = picked;
@@ -203,6 +210,20 @@ function nextPlace(run: Run): Place | undefined {
   }
   const { key, index: keyIndex } = chosen;
   return { channel, group, key, keyIndex, lease: deps.caps.take(channel, keyIndex, tokensOf(run), nowMs) };
+}
+
+/** Where the session of the request is bound to, and may go. */
+function boundTo(run: Run, nowMs: number): Place | undefined {
+  const { services, request, policy, excluded } = run;
+  const { affinity, caller, model } = request;
+  if (!affinity || request.pinned) return undefined;
+  const tokens = tokensOf(run);
+  const { accepts } = policy;
+  const found = boundPlace(services, { caller, model, affinity, tokens, accepts, excluded }, nowMs);
+  if (!found) return undefined;
+  const { channel, keyIndex } = found;
+  const lease = services.deps.caps.take(channel, keyIndex, tokens, nowMs);
+  return { ...found, key: channel.keys[keyIndex] ?? "", lease };
 }
 
 /** Of the prompt, as far as it is known. */
@@ -378,6 +399,7 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
   // With the last key that was on its channel goes off.
   if (isFatal) void disableFor(deps, attempt, refusal);
   if (request.request.signal.aborted) return false;
+  if (request.affinity?.isBound && request.affinity.skipsRetry) return false;
   return policy.mayRetry
     ? policy.mayRetry(failed, channel)
     : mayRetry(failed, channel.type, deps.options.get("AutomaticRetryStatusCodes"));

@@ -117,6 +117,7 @@ export function freeCall(
     attempts: [],
     pinned: channel,
     pinnedKey: undefined,
+    affinity: undefined,
     isTest: true,
     hangUp: undefined,
     isBegun: false,

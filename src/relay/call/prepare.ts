@@ -211,6 +211,7 @@ function callOf(
     attempts: [],
     pinned: request.pinned,
     pinnedKey: request.pinnedKey,
+    affinity: undefined,
     isTest: false,
     hangUp: undefined,
     isBegun: false,

@@ -1,7 +1,7 @@
-// Affinity of stored responses: only the account that holds a response can go on from it (`previous_response_id`), so a
+// Affinity of stored responses, the "must" of core/channels/affinity.ts: only the account that holds a response can go on from it (`previous_response_id`), so a
 // call that names one goes to that channel with that key, or fails; another user's response is an unknown one, and so is
 // every conversation: none can be begun through this gateway.
-import { findRemoteObject, KEPT_SECONDS, keyHashes } from "../../core/channels/remote-objects.ts";
+import { KEPT_SECONDS, keyHashes } from "../../core/channels/remote-objects.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps, RemoteObject } from "../../core/deps.ts";
 import { storableText } from "../../core/kit/storable.ts";
@@ -46,8 +46,6 @@ export interface ResponseAffinity {
 }
 
 const RESPONSE = "response";
-/** Responses that are remembered; the longest unused are looked up in the database again. */
-const MAX_RESPONSES = 20_000;
 /** Ids of providers are short and plain; anything else is not kept, and so is never found. */
 const RESPONSE_ID = /^[\x21-\x7e]{1,256}$/;
 
@@ -72,22 +70,9 @@ export function responseUnavailable(isLimit: boolean, retryAfterSeconds?: number
 }
 
 export function createResponseAffinity(
-  deps: Pick<Deps, "db" | "clock" | "ledger" | "routing">,
+  deps: Pick<Deps, "affinity" | "clock" | "ledger" | "routing">,
 ): ResponseAffinity {
-  const { clock, ledger } = deps;
-  const known = new Map<string, RemoteObject>();
-  /** Users do not find each other's responses. */
-  const nameOf = (userId: number, id: string): string => `${userId} ${id}`;
-
-  function remember(row: RemoteObject): void {
-    const name = nameOf(row.userId, row.upstreamId);
-    known.delete(name);
-    known.set(name, row);
-    if (known.size <= MAX_RESPONSES) return;
-    const oldest = known.keys().next().value;
-    if (oldest !== undefined) known.delete(oldest);
-  }
-
+  const { affinity, clock, ledger } = deps;
   return {
     rowOf(call, plan, responseId, tokens) {
       if (plan.isConverted || call.isTest || !isStored(call, plan)) return undefined;
@@ -108,7 +93,7 @@ export function createResponseAffinity(
       };
     },
     keep(row) {
-      remember(row);
+      affinity.remember(row);
       return ledger.entered();
     },
     home(request) {
@@ -117,17 +102,10 @@ export function createResponseAffinity(
       const previous = json["previous_response_id"];
       if (!isGiven(previous)) return undefined;
       if (typeof previous !== "string" || !RESPONSE_ID.test(previous)) throw unknownResponse();
-      const { id } = request.caller.user;
-      const row = known.get(nameOf(id, previous));
-      if (row) {
-        remember(row);
-        return homeOf(deps, request, row);
-      }
-      return findRemoteObject(deps, id, RESPONSE, previous).then((found) => {
-        if (!found) throw unknownResponse();
-        remember(found);
-        return homeOf(deps, request, found);
-      });
+      const row = affinity.stored(request.caller.user.id, RESPONSE, previous);
+      return row instanceof Promise
+        ? row.then((found) => homeOf(deps, request, found))
+        : homeOf(deps, request, row);
     },
   };
 }
@@ -145,8 +123,10 @@ function isStored(call: Call, { channel }: Plan): boolean {
 function homeOf(
   { clock, routing }: Pick<Deps, "clock" | "routing">,
   { caller, model, pinned }: HomeRequest,
-  { channelId, keyHash, expiresAt, tokenCount }: RemoteObject,
+  row: RemoteObject | undefined,
 ): ResponseHome {
+  if (!row) throw unknownResponse();
+  const { channelId, keyHash, expiresAt, tokenCount } = row;
   const channel = routing.channel(channelId);
   const keyIndex = channel ? keyHashes(channel).indexOf(keyHash) : -1;
   const isOver = expiresAt * 1000 <= clock.nowMs();

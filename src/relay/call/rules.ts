@@ -157,7 +157,7 @@ interface RuledBody {
   done: RulesDone;
 }
 
-/** System prompt and rules of a channel that has some. */
+/** System prompt and rules of a channel that has some, and before them those of the rule that names the session. */
 function runChannel(target: Target, built: ProviderRequest, dialect: DialectName, input: Json): RuledBody {
   const { call, channel } = target;
   const { paramOverride: fields, operations, setting } = channel;
@@ -177,7 +177,14 @@ function runChannel(target: Target, built: ProviderRequest, dialect: DialectName
     acts.push({ mode: "system_prompt", path: Object.keys(prompted).join(", ") });
   }
   const path = headerPath(target, built.headers);
-  const run = runRules({ fields, operations }, body, path, factsOf(call, built.model));
+  const facts = factsOf(call, built.model);
+  const template = call.affinity?.template;
+  if (template) {
+    const first = runRules(template, body, path, facts);
+    ({ body } = first);
+    acts.push(...first.acts);
+  }
+  const run = runRules({ fields, operations }, body, path, facts);
   acts.push(...run.acts);
   const repriced = repricedBy(dialect, before, run.body);
   return { body: run.body, done: { acts, headerActs: [], promptTokens, repriced } };
@@ -202,7 +209,7 @@ export function applyRules(
     }
   }
   let done: RulesDone | undefined;
-  if (channel.hasRules) {
+  if (channel.hasRules || call.affinity?.template) {
     ({ body, done } = runChannel(target, built, dialect, body));
     // What a rule asks for is held against the same gates as what a client does.
     const tier = call.endpoint.isConversation ? gatedTier(dialect, body, tiers) : undefined;

@@ -17,6 +17,8 @@ import { messageText } from "../../http/messages.ts";
 import { asObject } from "../../protocol/json.ts";
 import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
+import { affinityNote, noteUse } from "./affinity.ts";
+import { cacheUseOf } from "./cache-use.ts";
 import type { Call } from "./call.ts";
 import { countUnits } from "../endpoints/call-units.ts";
 import { FAST } from "../endpoints/service-tier.ts";
@@ -115,6 +117,8 @@ export async function settleCall(
           quota: charge.quota,
         })
       : undefined;
+    const cache = cacheUseOf(call, usage, (without) => costOf(price, without, facts).quota - charge.quota);
+    if (cache) noteUse(deps, call, usage, cache);
     call.lease?.spend(promptTokens(usage) + completionTokens(usage));
     await call.reservation.settle({
       quota: charge.quota,
@@ -129,6 +133,7 @@ export async function settleCall(
       content: sentence(call, decision),
       object: end.object,
       ...(costed ? { cost: costed } : {}),
+      cache,
       ...(call.caller.tokenName === undefined ? {} : { tokenName: call.caller.tokenName }),
       other: Object.assign(
         charge.other,
@@ -280,6 +285,7 @@ function adminInfo(
     upstream_model: upstreamModel,
   };
   if (upstreamId !== undefined) info["upstream_id"] = upstreamId;
+  if (call.affinity) info["channel_affinity"] = affinityNote(call.affinity);
   if (cost) info["cost_nanos"] = cost.nanos;
   return info;
 }

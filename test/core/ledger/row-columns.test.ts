@@ -58,6 +58,10 @@ for (const database of ["sqlite", "postgres"] as const) {
         costCount: 0,
         costQuota: 0,
         lostNanos: 0,
+        // Nor what caches did for them.
+        cacheInput: 0,
+        cacheRead: 0,
+        cacheSaved: 0,
       },
     ]);
     // Sums of another batch are added to the same hour.

@@ -2,7 +2,6 @@
 // Refuses to take what the server would refuse: a half rule stays in its form.
 import { Plus, X } from "lucide-react";
 import { useEffect, useId, useRef, useState } from "react";
-import type { ReactNode } from "react";
 import {
   MATCH_MODES,
   MODE_PARTS,
@@ -11,6 +10,7 @@ import {
 } from "../../../../src/shared/request-rules.ts";
 import type { MatchMode, RuleMode } from "../../../../src/shared/request-rules.ts";
 import { useT } from "../../../lib/i18n.ts";
+import { Labelled } from "../labelled.tsx";
 import { draftOf, NEW_CONDITION, operationOf } from "./words.ts";
 import type { ConditionDraft, OperationDraft, Stored } from "./words.ts";
 
@@ -63,18 +63,6 @@ function partsOf(mode: RuleMode) {
     to: has("to", "sync") || EMPTY_TO.has(mode),
     value: has("value", "text", "names", "error"),
   };
-}
-
-function Labelled({ label, children }: { label: string; children: (id: string) => ReactNode }) {
-  const id = useId();
-  return (
-    <div className="grid min-w-0 gap-0.5">
-      <label className="text-xs text-muted" htmlFor={id}>
-        {label}
-      </label>
-      {children(id)}
-    </div>
-  );
 }
 
 function TextInput(props: {

@@ -1,0 +1,270 @@
+// The one store of stickiness: which channel and key a session, or a stored response, belongs to. In memory of each node; what must
+// be found again (a provider's stored responses) stands in `remote_objects` besides, and is read from there.
+// Refuses to keep what a session is called: names go in as keyed hashes.
+import type { Deps, RemoteObject } from "../deps.ts";
+import { findRemoteObject } from "./remote-objects.ts";
+
+/**
+ * `must`: this account or nobody, it stores what the call goes on from. `own`: it made proofs that the call brings back; elsewhere
+ * they are taken out. `prefer`: it has the prompt in its cache.
+ */
+export type Strength = "must" | "own" | "prefer";
+
+/** A session's name, as far as it keeps it apart from others. */
+interface AffinityName {
+  userId: number;
+  /** The group whose channels serve it. */
+  group: string;
+  /** "" where the rule binds a session for all its models. */
+  model: string;
+  /** "" where rules share their bindings. */
+  rule: string;
+  value: string;
+}
+
+export interface Binding {
+  channelId: number;
+  /** SHA-256 (hex) of the key. */
+  keyHash: string;
+  strength: Strength;
+  rule: string;
+  ttlMs: number;
+  /** On the steady clock. */
+  untilMs: number;
+  /** Calls that it served. */
+  times: number;
+  /** Proofs of another account may stand in its conversation: it went from one to the next. */
+  isMixed: boolean;
+  /** Of what must be found again. */
+  object: RemoteObject | undefined;
+  use: BindingUse;
+}
+
+/** What a binding's calls used, as their upstreams said. */
+interface BindingUse {
+  /** Calls that were served, and those that read something from a cache. */
+  total: number;
+  hit: number;
+  promptTokens: number;
+  completionTokens: number;
+  cachedTokens: number;
+  /** Unix seconds; 0: none yet. */
+  lastSeenAt: number;
+}
+
+/** The binding that a log row tells of. */
+interface AskedUsage {
+  rule_name?: string | undefined;
+  /** Taken for older clients: a fingerprint is of one group. */
+  using_group?: string | undefined;
+  key_fp?: string | undefined;
+}
+
+/** The same on the wire, in the family's words. */
+interface AffinityUsage {
+  rule_name: string;
+  using_group: string;
+  key_fp: string;
+  hit: number;
+  total: number;
+  /** Its lifetime after each call. */
+  window_seconds: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+  cached_tokens: number;
+  prompt_cache_hit_tokens: number;
+  last_seen_at: number;
+}
+
+interface AffinityStats {
+  /** Bindings in memory of this node. */
+  total: number;
+  max: number;
+  /** By rule, what comes by itself included. */
+  byRule: Record<string, number>;
+}
+
+export interface AffinityStore {
+  /** HMAC of the name: the id of its binding, 32 hex digits. */
+  idOf(name: AffinityName): string;
+  find(id: string, nowMs: number): Binding | undefined;
+  /** Puts it in force, for `ttlMs` from now on. */
+  bind(id: string, binding: Omit<Binding, "untilMs" | "times" | "object" | "use">, nowMs: number): void;
+  /** It served again; `slides`: its time begins anew. */
+  keep(id: string, binding: Binding, nowMs: number, slides: boolean): void;
+  /** What a provider stores, as it was settled. */
+  remember(row: RemoteObject): void;
+  /**
+   * What a provider stores for the user under this id, whether or not its time is over; a promise where the database has to be
+   * asked. Throws 503 while that is away.
+   */
+  stored(
+    userId: number,
+    kind: string,
+    upstreamId: string,
+  ): RemoteObject | undefined | Promise<RemoteObject | undefined>;
+  /** What a call of the binding used; without effect where it is gone. */
+  used(id: string, use: Pick<BindingUse, "promptTokens" | "completionTokens" | "cachedTokens">): void;
+  /** Of the binding with this fingerprint; zeros where there is none. */
+  usage(asked: AskedUsage, nowMs: number): AffinityUsage;
+  stats(nowMs: number): AffinityStats;
+  /** Forgets bindings of sessions, all or those of one rule; what must be found again is read anew. Returns how many. */
+  clear(rule?: string): number;
+}
+
+/** The rule under which stored responses are counted. */
+const STORED_RULE = "stored-response";
+const ID_CHARS = 32;
+/** Of an id, what log rows tell. */
+export const FINGERPRINT_CHARS = 8;
+
+function noUse(): BindingUse {
+  return { total: 0, hit: 0, promptTokens: 0, completionTokens: 0, cachedTokens: 0, lastSeenAt: 0 };
+}
+
+export function createAffinityStore({
+  db,
+  clock,
+  options,
+  seal,
+}: Pick<Deps, "db" | "clock" | "options" | "seal">): AffinityStore {
+  /** The longest unused first. */
+  const bindings = new Map<string, Binding>();
+  const most = (): number => options.get("channel_affinity_setting.max_entries");
+  /** Ids of providers are short, plain and nobody's secret; users do not find each other's. */
+  const objectId = (userId: number, kind: string, upstreamId: string): string =>
+    `${userId} ${kind} ${upstreamId}`;
+
+  function put(id: string, binding: Binding, nowMs: number): void {
+    bindings.delete(id);
+    bindings.set(id, binding);
+    // At most two go for one that comes: those whose time is over stand in front sooner or later.
+    for (let turn = 0; turn < 2; turn++) {
+      const [first] = bindings;
+      if (!first || (bindings.size <= most() && first[1].untilMs > nowMs)) return;
+      bindings.delete(first[0]);
+    }
+  }
+
+  function remember(row: RemoteObject): void {
+    const nowMs = clock.monotonicMs();
+    const ttlMs = row.expiresAt * 1000 - clock.nowMs();
+    put(
+      objectId(row.userId, row.kind, row.upstreamId),
+      {
+        channelId: row.channelId,
+        keyHash: row.keyHash,
+        strength: "must",
+        rule: STORED_RULE,
+        ttlMs,
+        untilMs: nowMs + ttlMs,
+        times: 1,
+        isMixed: false,
+        object: row,
+        use: noUse(),
+      },
+      nowMs,
+    );
+  }
+
+  return {
+    idOf({ userId, group, model, rule, value }) {
+      const name = JSON.stringify(["affinity", userId, group, model, rule, value]);
+      return seal.mac(name).toString("hex").slice(0, ID_CHARS);
+    },
+    find(id, nowMs) {
+      const found = bindings.get(id);
+      if (!found) return undefined;
+      if (found.untilMs > nowMs) return found;
+      bindings.delete(id);
+      return undefined;
+    },
+    bind(id, binding, nowMs) {
+      put(
+        id,
+        { ...binding, untilMs: nowMs + binding.ttlMs, times: 1, object: undefined, use: noUse() },
+        nowMs,
+      );
+    },
+    keep(id, binding, nowMs, slides) {
+      binding.times++;
+      if (slides) binding.untilMs = nowMs + binding.ttlMs;
+      put(id, binding, nowMs);
+    },
+    remember,
+    stored(userId, kind, upstreamId) {
+      const id = objectId(userId, kind, upstreamId);
+      const known = bindings.get(id)?.object;
+      if (!known) {
+        return findRemoteObject({ db }, userId, kind, upstreamId).then((found) => {
+          if (found) remember(found);
+          return found;
+        });
+      }
+      remember(known);
+      return known;
+    },
+    used(id, { promptTokens, completionTokens, cachedTokens }) {
+      const use = bindings.get(id)?.use;
+      if (!use) return;
+      use.total++;
+      if (cachedTokens > 0) use.hit++;
+      use.promptTokens += promptTokens;
+      use.completionTokens += completionTokens;
+      use.cachedTokens += cachedTokens;
+      use.lastSeenAt = Math.floor(clock.nowMs() / 1000);
+    },
+    usage: (asked, nowMs) => usageIn(bindings, asked, nowMs),
+    stats: (nowMs) => statsOf(bindings, most(), nowMs),
+    clear(rule) {
+      let cleared = 0;
+      for (const [id, binding] of bindings) {
+        if (rule === undefined || binding.rule === rule) {
+          bindings.delete(id);
+          cleared++;
+        }
+      }
+      return cleared;
+    },
+  };
+}
+
+function statsOf(bindings: ReadonlyMap<string, Binding>, max: number, nowMs: number): AffinityStats {
+  const byRule: Record<string, number> = {};
+  let total = 0;
+  for (const { rule, untilMs } of bindings.values()) {
+    if (untilMs <= nowMs) continue;
+    total++;
+    byRule[rule] = (byRule[rule] ?? 0) + 1;
+  }
+  return { total, max, byRule };
+}
+
+function usageIn(
+  bindings: ReadonlyMap<string, Binding>,
+  { rule_name: rule = "", using_group: group = "", key_fp: fingerprint = "" }: AskedUsage,
+  nowMs: number,
+): AffinityUsage {
+  const isMeant = (id: string, binding: Binding): boolean =>
+    id.startsWith(fingerprint) && binding.rule === rule && binding.untilMs > nowMs;
+  const found =
+    fingerprint.length === FINGERPRINT_CHARS
+      ? bindings.entries().find(([id, binding]) => isMeant(id, binding))
+      : undefined;
+  const { use = noUse(), ttlMs = 0 } = found?.[1] ?? {};
+  return {
+    rule_name: rule,
+    using_group: group,
+    key_fp: fingerprint,
+    hit: use.hit,
+    total: use.total,
+    window_seconds: Math.round(ttlMs / 1000),
+    prompt_tokens: use.promptTokens,
+    completion_tokens: use.completionTokens,
+    total_tokens: use.promptTokens + use.completionTokens,
+    cached_tokens: use.cachedTokens,
+    prompt_cache_hit_tokens: use.cachedTokens,
+    last_seen_at: use.lastSeenAt,
+  };
+}

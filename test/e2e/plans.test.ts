@@ -284,9 +284,10 @@ for (const { database, language, manner } of WALKS) {
       const made = await app.call<{ data: { id: number } }>(
         "POST",
         "/api/plan/",
-        { title: "Day", quota: 3 * DOLLAR, duration_unit: "day", duration_count: 1, reset: "none" },
+        { title: "Day", quota: 3 * DOLLAR, wallet_price: 1, duration_unit: "day", duration_count: 1 },
         root,
       );
+      expect(made.body).toMatchObject({ success: true });
       const given = { plan_id: made.body.data.id, reason: "a try" };
       await app.call("POST", `/api/plan/user/${buyer.id}`, given, root);
       const seat = await visitAs(buyer);

@@ -232,14 +232,28 @@ interface AffinityServices {
   picker: Picker;
 }
 
-/** Channel and key that the session is bound to, where they may be asked now. */
+/** Channel and key that the session is bound to, where they may be asked now; they are: whoever rested is tried by this call. */
 export function boundPlace(
   services: AffinityServices,
   request: BoundRequest,
   nowMs: number,
 ): (PickedChannel & { keyIndex: number }) | undefined {
+  const found = boundHome(services, request, nowMs);
+  request.affinity.isBound = found !== undefined;
+  if (!found) return undefined;
+  const { deps, picker } = services;
+  if (!picker.isCalm()) picker.take(found.channel, request.model, nowMs);
+  deps.keyring.take(found.channel, found.keyIndex, request.model, nowMs);
+  return found;
+}
+
+/** The same without asking anybody. */
+function boundHome(
+  services: AffinityServices,
+  request: BoundRequest,
+  nowMs: number,
+): (PickedChannel & { keyIndex: number }) | undefined {
   const { affinity } = request;
-  affinity.isBound = false;
   const { turn } = affinity;
   for (const group of groupsOf(request.caller)) {
     const binding = services.deps.affinity.find(affinity.idIn(group), nowMs) ?? turn;
@@ -250,7 +264,6 @@ export function boundPlace(
       affinity.leftFor = found;
       continue;
     }
-    affinity.isBound = true;
     return { ...found, group };
   }
   return undefined;
@@ -271,11 +284,8 @@ function followed(
   const keyIndex = keyIn(channel, binding);
   if (keyIndex === -1) return "key_off";
   if (deps.keyring.restOf(channel, keyIndex, model, nowMs)) return "resting";
-  const isCalm = picker.isCalm();
-  if (!isCalm && !picker.isUsable(channel, model, nowMs)) return "resting";
+  if (!picker.isCalm() && !picker.isUsable(channel, model, nowMs)) return "resting";
   if (channel.isCapped && !deps.caps.hasRoom(channel, keyIndex, tokens, nowMs)) return "full";
-  if (!isCalm) picker.take(channel, model, nowMs);
-  deps.keyring.take(channel, keyIndex, model, nowMs);
   return { channel, keyIndex };
 }
 

@@ -32,9 +32,8 @@ function world() {
   const keyring: Keyring = createKeyring(caps);
   /** The first key of the channel is refused; how long it rests, in seconds. */
   const rested = (channel: Channel, verdict: "limited" | "rejected", kind: FailureKind, seconds?: number) => {
-    const failure = new Failure(kind, "upstream_down", {
-      ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }),
-    });
+    const details = seconds === undefined ? {} : { retryAfterSeconds: seconds };
+    const failure = new Failure(kind, "upstream_down", details);
     restKey({ keyring, caps, clock }, { channel, keyIndex: 0 }, "m", new AttemptFailure(failure, verdict));
     const rest = keyring.restOf(channel, 0, "m", nowMs);
     return ((rest?.restsUntilMs ?? nowMs) - nowMs) / 1000;

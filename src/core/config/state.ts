@@ -7,11 +7,12 @@ import { definitionOf, optionRows } from "../options/definitions.ts";
 import type { OptionKey } from "../options/definitions.ts";
 import type { PriceTexts } from "../prices/changes.ts";
 import { PRICE_OPTIONS } from "../prices/changes.ts";
-import { lockPrices, priceState } from "../prices/revisions.ts";
+import { lockPrices } from "../prices/price-lock.ts";
+import { priceState } from "../prices/revisions.ts";
+import { plansOnSale } from "../prices/sold-plans.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { ChannelRow } from "../channels/rows.ts";
 import type { PlanRow } from "../plans/purse.ts";
-import { plansOf } from "./plans.ts";
 
 /** A channel, with the hashes of its keys in their order. */
 export interface ConfigChannel extends ChannelRow {
@@ -58,7 +59,7 @@ export async function readState({ db, seal }: Pick<Deps, "db" | "seal">): Promis
         await db.orm.select().from(channels).orderBy(channels.id),
         await db.orm.select(hashColumns(db)).from(db.t.channelKeys),
       ),
-      plans: await plansOf(db, db.orm),
+      plans: await plansOnSale(db, db.orm),
       stored,
     };
   }

@@ -145,7 +145,8 @@ export async function startMoney(
     const key = made[0] ?? "";
     codes.push(key);
     const [one, other] = [pick(people), pick(people)];
-    await Promise.allSettled([one, other, one].map((who) => who?.send("POST", "/api/user/topup", { key })));
+    if (!one || !other) return;
+    await Promise.allSettled([one, other, one].map((who) => who.send("POST", "/api/user/topup", { key })));
   }
 
   async function byHand(): Promise<void> {

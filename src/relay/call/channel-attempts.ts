@@ -1,12 +1,11 @@
 // One request goes from channel to channel until one serves it: who is asked next and with which key, and what a failed
 // attempt does to the key, the channel and the log. Whoever asks upstreams for a caller goes through here.
 import type { Lease } from "../../core/channels/caps.ts";
-import type { ChosenKey } from "../../core/channels/keyring.ts";
-import type { PickedChannel, Picker } from "../../core/channels/picker.ts";
+import type { Picker } from "../../core/channels/picker.ts";
+import { keyFields } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
-import { KeyStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { unserved } from "./admission.ts";
 import { boundPlace, keepServed } from "./affinity.ts";
@@ -24,7 +23,6 @@ import { restKey, tellFailed, tellNothing, tellServed } from "./findings.ts";
 import { createPatience } from "./patience.ts";
 import type { Patience } from "./patience.ts";
 import { goneReason } from "./plan.ts";
-import { responseUnavailable } from "./response-affinity.ts";
 import { errorEntry, markTold } from "./refusal-rows.ts";
 import { mayRetry } from "./retry-rules.ts";
 
@@ -373,7 +371,7 @@ function note(
 /** An error row for the failed attempt. */
 function logFailure(
   { services, request, policy }: Run,
-  { channel, group }: ChannelAttempt,
+  { channel, keyIndex, group }: ChannelAttempt,
   { failure }: AttemptFailure,
 ): void {
   const { deps, errorRows } = services;
@@ -398,6 +396,7 @@ function logFailure(
         channel_name: channel.name,
         channel_type: channel.type,
         admin_info: {
+          ...keyFields(channel, keyIndex),
           use_channel: request.attempts.map((each) => String(each.channel)),
           upstream_text: failure.upstreamText ?? "",
           internal: failure.internal ?? "",

@@ -224,11 +224,9 @@ describe.each([
 
     await signOut();
     await hand.press(main().getByRole("button", { name: t("signin.with", { name: "WeChat" }) }));
-    expect(
-      await dialog()
-        .getByRole("img", { name: t("signin.wechatPicture") })
-        .count(),
-    ).toBe(1);
+    await dialog()
+      .getByRole("img", { name: t("signin.wechatPicture") })
+      .waitFor();
     await hand.fill(dialog().locator("[name=code]"), "ada-at-wechat");
     await pressIn("signin.wechatSubmit");
     await page.waitForURL("**/token");

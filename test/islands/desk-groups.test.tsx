@@ -275,6 +275,56 @@ describe("overrides", () => {
     expect([within(grid()).getAllByRole("rowheader").length, changesOf(desk)]).toEqual([2, []]);
   });
 
+  test("a matrix of 300 by 300 draws what is in sight; keys, finding and pasting reach all of it", async () => {
+    const names = Array.from({ length: 300 }, (_, at) => `team-${at}`);
+    const ratios = Object.fromEntries(names.map((name) => [name, 0.5]));
+    const { user, desk, container } = open(Overrides, {
+      GroupRatio: JSON.stringify(Object.fromEntries(names.map((name) => [name, 1]))),
+      GroupGroupRatio: JSON.stringify(Object.fromEntries(names.map((name) => [name, ratios]))),
+    });
+    const isFew = () => {
+      expect(grid().querySelectorAll("*").length).toBeLessThan(5000);
+      expect(container.querySelectorAll("*").length).toBeLessThan(7000);
+    };
+    isFew();
+    expect([grid().getAttribute("aria-rowcount"), grid().getAttribute("aria-colcount")]).toEqual([
+      "301",
+      "301",
+    ]);
+    const current = () => document.getElementById(grid().getAttribute("aria-activedescendant") ?? "");
+    const place = () => [current()?.dataset["row"], current()?.getAttribute("aria-colindex")].join();
+    const widthOf = () =>
+      Number.parseInt(grid().querySelector<HTMLElement>("[role=row]")?.style.paddingRight ?? "", 10);
+    expect(widthOf()).toBeGreaterThan(100 * 112);
+    await goTo(user, 0, 1);
+    // A cell far away is there as soon as it is the current one.
+    await user.keyboard("{Control>}{ArrowRight}{ArrowDown}{/Control}");
+    expect(place()).toBe("299,301");
+    isFew();
+    await user.keyboard("{Control>}{Home}{/Control}{End}{ArrowLeft}");
+    expect(place()).toBe("0,300");
+    await paste("0.7\t0.8\n0.9\t1");
+    expect(changesOf(desk).map(([, name]) => name)).toEqual(["team-0", "team-1"]);
+    expect(desk.valueOf("GroupGroupRatio", "team-1")).toMatchObject({
+      "team-297": 0.5,
+      "team-298": 0.9,
+      "team-299": 1,
+    });
+    await user.type(screen.getByRole("searchbox", { name: "Find a group" }), "TEAM-29");
+    expect([grid().getAttribute("aria-rowcount"), grid().getAttribute("aria-colcount")]).toEqual([
+      "12",
+      "12",
+    ]);
+    // 29, and 290 to 299.
+    expect(
+      within(grid())
+        .getAllByRole("rowheader")
+        .map((each) => each.textContent),
+    ).toContain("team-299");
+    await user.type(screen.getByRole("searchbox", { name: "Find a group" }), "x");
+    expect(screen.getByText("No group matches “TEAM-29x”")).toBeTruthy();
+  });
+
   test("names that nothing knows are marked", () => {
     open(Overrides, { GroupGroupRatio: '{"vpi":{"premuim":0.8}}' });
     expect(row("vpi").textContent).toContain("unknown");

@@ -87,6 +87,10 @@ export function buildSchema(d: Dialect) {
         .on(t.planUntil)
         .where(sql`${t.planUntil} > 0`),
       d
+        .index("users_staff")
+        .on(t.role)
+        .where(sql`${t.role} >= 10`),
+      d
         .index("users_flagged")
         .on(t.id)
         .where(sql`${t.flagged}`),

@@ -29,6 +29,7 @@ import { openSealer, refuseInRotation, sessionSecret } from "./core/options/seal
 import { renewPlans } from "./core/plans/periods.ts";
 import { createOptions } from "./core/options/store.ts";
 import { optionTrail } from "./core/users/option-trail.ts";
+import { waysInRecorder } from "./core/users/providers/methods.ts";
 import { RAILS } from "./core/payments/rails.ts";
 import type { PaymentRail } from "./core/payments/rail.ts";
 import { settleOrigins } from "./core/prices/origins.ts";
@@ -90,7 +91,7 @@ export interface Overrides {
   lookup?: Lookup;
   /** How long an upstream is read on for its usage once the client has left. */
   drainMs?: number;
-  /** Rails of payment in place of the shipped ones. */
+  /** Rails of payment in place of the shipped ones; their options have been made known (`addRailOptions`). */
   rails?: readonly PaymentRail[];
   /** What the inbox takes for the space on the disk, and for an outage. */
   looks?: Pick<LookDeps, "diskSpace" | "awayMs">;
@@ -166,6 +167,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     nodeId,
     trustedProxies: env.trustedProxies,
   };
+  options.recordWith(waysInRecorder(deps));
   // The guard is looked up with each notice: tests put their own in its place.
   const notified = { ...deps, accounts, guard: guardOf(() => deps) };
   const lowBalances = (lowQuota = createLowQuota(notified));
@@ -193,7 +195,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   });
   const jobs = createScheduler(
     deps,
-    jobsOf(deps, watch, () => pollTasks(deps)),
+    jobsOf(deps, watch, () => pollTasks(deps), env.logRetentionDays),
   );
   return {
     deps,

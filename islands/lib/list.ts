@@ -1,7 +1,10 @@
-// Rows of a list that follow the address: the first ones from the boot data, later ones from a call.
+// Rows of a list that follow the address: the first ones from the boot data, later ones from a call. They follow the language too:
+// some of what stands in them the server has written.
 // Refuses answers that were overtaken: only the answer to the latest query is shown.
+import { useSignals } from "@preact/signals-react/runtime";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { failureMessage, isAbort } from "./api.ts";
+import { language } from "./i18n.ts";
 
 export type ListPhase = "ready" | "loading" | "refreshing" | "failed";
 
@@ -40,10 +43,12 @@ export interface LiveListState<Row> extends ListState<Row> {
 }
 
 export function useList<Row>({ initial, queryKey, load }: ListOptions<Row>): LiveListState<Row> {
+  useSignals();
+  const asked = `${language.value} ${queryKey}`;
   const [page, setPage] = useState<ListPage<Row>>(initial ?? { rows: [], total: -1 });
   const [phase, setPhase] = useState<ListPhase>(initial ? "ready" : "loading");
   const [failure, setFailure] = useState<string>();
-  const answered = useRef(initial ? queryKey : undefined);
+  const answered = useRef(initial ? asked : undefined);
   const running = useRef<AbortController>(undefined);
   const latestLoad = useRef(load);
   latestLoad.current = load;
@@ -68,11 +73,11 @@ export function useList<Row>({ initial, queryKey, load }: ListOptions<Row>): Liv
   }, []);
 
   useEffect(() => {
-    if (answered.current !== queryKey) void fetchPage(queryKey);
+    if (answered.current !== asked) void fetchPage(asked);
     return () => running.current?.abort();
-  }, [queryKey, fetchPage]);
+  }, [asked, fetchPage]);
 
-  const refresh = useCallback(() => fetchPage(queryKey), [fetchPage, queryKey]);
+  const refresh = useCallback(() => fetchPage(asked), [fetchPage, asked]);
   const patch = useCallback((change: (rows: readonly Row[]) => readonly Row[]) => {
     let before: readonly Row[] = [];
     setPage((current) => {

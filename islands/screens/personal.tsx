@@ -55,6 +55,7 @@ export default function Personal() {
   const data = bootData<PersonalData>();
   const { self, invitation } = data;
   const setting = settingOf(self.setting);
+  const [email, setEmail] = useState(self.email);
   const accepts = useRef(setting["accept_unset_model_ratio_model"] === true);
   const moved = (quota: number) => {
     if (user.value) user.value = { ...user.value, quota: user.value.quota + quota };
@@ -91,12 +92,12 @@ export default function Personal() {
           <TokenCard hasToken={data.hasAccessToken} />
           <FactorsCard initial={data.security} />
           <DevicesCard initial={data.devices} />
-          <BindingsCard email={self.email} initial={data.security.bindings} />
+          <BindingsCard email={email} initial={data.security.bindings} onEmail={setEmail} />
           <NoticesCard
             setting={setting}
             hasSecret={data.hasSecret}
             thresholdInForce={data.threshold}
-            email={self.email}
+            email={email}
             acceptsUnpriced={() => accepts.current}
           />
           <PricesCard

@@ -13,13 +13,13 @@ import { lazyPart } from "../lib/lazy-part.tsx";
 import { isFactorAsked, keepSignedIn, placeAfter, signInFlags } from "../lib/sign-in.ts";
 import type { FactorAsked, LegalPlaces, SignInAnswer } from "../lib/sign-in.ts";
 import { useQuery } from "../lib/url-state.ts";
+import { CodeFields } from "../ui/code-fields.tsx";
 import { Notice } from "../ui/feedback.tsx";
 import { TextField } from "../ui/form.tsx";
 import { HumanCheckField, useHumanCheck } from "../ui/human-check.tsx";
 import { OrLine, ProviderButtons } from "../ui/provider-buttons.tsx";
 import { Terms } from "../ui/terms.tsx";
 import { nextAddress } from "../lib/next-address.ts";
-import { CodeFields } from "./register/code-field.tsx";
 import { hasGoodLength, isHardToGuess, PasswordRules } from "./register/password-rules.tsx";
 import type { RegisterValues } from "./register/values.ts";
 

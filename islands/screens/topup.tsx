@@ -23,7 +23,7 @@ import type { ListPage, ListState } from "../lib/list.ts";
 import type { ListPageData, LogRow, OrderDetail, OrderRow, OwnPlans, PayOffers } from "../lib/wire.ts";
 
 /** A row of the log that says what was paid in. */
-type TopUpRow = Pick<LogRow, "id" | "created_at" | "content" | "quota" | "other">;
+type TopUpRow = Pick<LogRow, "id" | "created_at" | "content" | "text" | "quota" | "other">;
 
 export interface WalletData extends ListPageData<TopUpRow> {
   used: number;
@@ -240,7 +240,7 @@ function Credits({ data, table, round }: HistoryProps) {
       columns={columns}
       list={list}
       rowKey={(row) => row.id}
-      rowName={(row) => row.content}
+      rowName={(row) => whatText(row, t)}
       columnsKey="topups-table-columns"
       page={page}
       pageSize={pageSize}
@@ -260,5 +260,5 @@ function whatText(row: TopUpRow, t: ReturnType<typeof useT>): string {
   } catch {
     // Not ours: the words stand.
   }
-  return row.content;
+  return row.text ?? row.content;
 }

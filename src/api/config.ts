@@ -3,9 +3,6 @@
 import { Elysia, t } from "elysia";
 import { applyConfig, planConfig } from "../core/config/apply.ts";
 import { exportConfig } from "../core/config/export.ts";
-import type { ConfigChange } from "../core/config/judge.ts";
-import { definitionOf, isOptionKey } from "../core/options/definitions.ts";
-import { refuseWaysInLoss } from "../core/users/providers/methods.ts";
 import { requireFreshProof } from "../core/users/step-up.ts";
 import type { Deps } from "../core/deps.ts";
 import { authorOf } from "../http/audit-actor.ts";
@@ -32,18 +29,6 @@ const requestOf = (body: {
   acceptsGuards: body.accept_guards ?? false,
 });
 
-/** Options that a plan leaves false: by their value, or by their default where the document drops them. */
-function switchedOff(changes: readonly ConfigChange[]): string[] {
-  return changes.flatMap(({ section, name, action, after }) => {
-    if (section !== "options" || !isOptionKey(name)) return [];
-    const text = action === "remove" ? definitionOf(name).default : String(after);
-    return text === "false" ? [name] : [];
-  });
-}
-
-/** Empty where it is removed. */
-const addressAfter = ({ after }: ConfigChange): string => (typeof after === "string" ? after : "");
-
 export function config(deps: Deps, session: SessionSettings) {
   return new Elysia({ prefix: "/api/config" })
     .use(policy(session))
@@ -63,14 +48,6 @@ export function config(deps: Deps, session: SessionSettings) {
         };
         await requireFreshProof(deps, { actor, session: current }, "with_factor");
         const asked = { ...requestOf(body), planHash: body.plan_hash };
-        const { plan } = await planConfig(deps, asked);
-        const moved = plan.changes.find(
-          ({ section, name }) => section === "options" && name === "ServerAddress",
-        );
-        await refuseWaysInLoss(deps, actor.id, {
-          off: switchedOff(plan.changes),
-          address: moved ? addressAfter(moved) : deps.options.get("ServerAddress"),
-        });
         return ok(configAnswer(await applyConfig(deps, asked, author), language));
       },
       {

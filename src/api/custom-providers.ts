@@ -11,7 +11,8 @@ import {
   showCustomProvider,
 } from "../core/users/providers/custom-rows.ts";
 import type { CustomProviderInput } from "../core/users/providers/custom-rows.ts";
-import { refuseProviderLoss } from "../core/users/providers/methods.ts";
+import { providerLoss } from "../core/users/providers/methods.ts";
+import type { WaysInLoss } from "../core/users/providers/methods.ts";
 import { requireFreshProof } from "../core/users/step-up.ts";
 import { auditActorOf } from "../http/audit-actor.ts";
 import { ok } from "../http/envelope.ts";
@@ -52,6 +53,12 @@ const providerBody = t.Object({
   link_verified_email: flag,
 });
 
+/** How many accounts had only that provider; nothing where none had. */
+const lockedIn = (lost: WaysInLoss | undefined) =>
+  lost !== undefined && lost.accounts_without_sign_in > 0
+    ? { accounts_without_sign_in: lost.accounts_without_sign_in }
+    : {};
+
 export function customProviders(deps: Deps, session: SessionSettings) {
   return (
     new Elysia({ prefix: "/api/custom-oauth-provider" })
@@ -74,15 +81,24 @@ export function customProviders(deps: Deps, session: SessionSettings) {
       .get("/:id", async ({ params }) => ok(await showCustomProvider(deps, params.id)), {
         access: "root",
       })
+      // † What would go with it, told before it is switched off or deleted.
+      .get(
+        "/:id/ways_in",
+        async ({ params, actor }) => {
+          await showCustomProvider(deps, params.id);
+          return ok(await providerLoss(deps, actor.id, params.id));
+        },
+        { access: "root" },
+      )
       .put(
         "/:id",
         async ({ params, body, actor, session: own, address, request }) => {
           await requireFreshProof(deps, { actor, session: own }, "with_factor");
           const isOff = body.enabled === false;
-          const locked = isOff ? await refuseProviderLoss(deps, actor.id, params.id) : 0;
+          const lost = isOff ? await providerLoss(deps, actor.id, params.id) : undefined;
           const by = auditActorOf({ actor, session: own, address, request });
           const changed = await changeCustomProvider(deps, params.id, body satisfies CustomProviderInput, by);
-          return { ...ok(changed), ...(locked > 0 ? { accounts_without_sign_in: locked } : {}) };
+          return { ...ok(changed), ...lockedIn(lost) };
         },
         { access: "root", body: providerBody },
       )
@@ -90,10 +106,10 @@ export function customProviders(deps: Deps, session: SessionSettings) {
         "/:id",
         async ({ params, actor, session: own, address, request }) => {
           await requireFreshProof(deps, { actor, session: own }, "with_factor");
-          const locked = await refuseProviderLoss(deps, actor.id, params.id);
+          const lost = await providerLoss(deps, actor.id, params.id);
           const by = auditActorOf({ actor, session: own, address, request });
           const removed = await removeCustomProvider(deps, params.id, by);
-          return { ...ok(removed), ...(locked > 0 ? { accounts_without_sign_in: locked } : {}) };
+          return { ...ok(removed), ...lockedIn(lost) };
         },
         { access: "root" },
       )

@@ -7,7 +7,8 @@ import { refuseUsedGroupsIn } from "../core/prices/group-use.ts";
 import { priceState } from "../core/prices/revisions.ts";
 import { isSensitive } from "../core/options/sensitive.ts";
 import { requireFreshProof } from "../core/users/step-up.ts";
-import { checkWaysIn } from "../core/users/providers/methods.ts";
+import { checkDiscovery, waysInLoss } from "../core/users/providers/methods.ts";
+import type { WaysInLoss } from "../core/users/providers/methods.ts";
 import { shippedTexts } from "../core/prices/origins.ts";
 import { authorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
@@ -26,6 +27,10 @@ const optionBody = t.Object({
   note: given(plainText(1000)),
 });
 
+/** Only what there is: nobody is told of 0 accounts. */
+const foundIn = (lost: WaysInLoss): Partial<WaysInLoss> =>
+  Object.fromEntries(Object.entries(lost).filter(([, count]) => count > 0));
+
 export function options(deps: Deps, session: SessionSettings) {
   return (
     new Elysia({ prefix: "/api/option" })
@@ -41,6 +46,12 @@ export function options(deps: Deps, session: SessionSettings) {
         },
         { access: "root", query: t.Object({ full: t.Optional(t.String()) }) },
       )
+      // † What would go with an option's new text, told before it is saved.
+      .get(
+        "/ways_in",
+        async ({ query, actor }) => ok(await waysInLoss(deps, actor.id, query.key, query.value)),
+        { access: "root", query: t.Object({ key: plainText(128), value: plainText(4000) }) },
+      )
       .put(
         "/",
         async ({ body, actor, session: current, request, address }) => {
@@ -52,17 +63,17 @@ export function options(deps: Deps, session: SessionSettings) {
           if (isSensitive(key)) await requireFreshProof(deps, { actor, session: current }, "with_factor");
           if (key === "GroupRatio" && text !== undefined)
             await refuseUsedGroupsIn(deps.db, (await priceState(deps.db)).texts, text);
-          const lost = await checkWaysIn(deps, actor.id, key, text ?? "");
+          await checkDiscovery(deps, key, text ?? "");
+          const lost = await waysInLoss(deps, actor.id, key, text ?? "");
           await deps.options.change(key, text, {
             ...authorOf({ actor, session: current, request, address }),
             note: body.note ?? "",
           });
           return {
             ...done(),
-            // Of a way in that was switched off: how many accounts had only that.
-            ...(lost.accounts > 0 ? { accounts_without_sign_in: lost.accounts } : {}),
-            // Of another host: how many passkeys were bound to the one before.
-            ...(lost.passkeys > 0 ? { passkeys_orphaned: lost.passkeys } : {}),
+            // Of a way in that was switched off: how many accounts had only that. Of another host: how many passkeys were bound
+            // to the one before.
+            ...foundIn(lost),
           };
         },
         { access: "root", body: optionBody },

@@ -49,7 +49,8 @@ export async function loadWallet(context: LoaderContext): Promise<WalletData | u
   const rows = inLanguage(items, context.language).map(({ id, created_at, content, text, quota, other }) => ({
     id,
     created_at,
-    content: text ?? content,
+    content,
+    ...(text === undefined ? {} : { text }),
     quota,
     other,
   }));
@@ -60,7 +61,7 @@ export async function loadWallet(context: LoaderContext): Promise<WalletData | u
     used: self.used_quota,
     requests: self.request_count,
     invitation,
-    offers: topUpOffers(deps),
+    offers: topUpOffers(deps, user),
     orders: { rows: orders.items, total: orders.total },
     order,
     plans,

@@ -256,9 +256,64 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await app.deps.db.orm.update(users).set({ passwordHash }).where(eq(users.id, root.id));
     await bind(await account({ passwordHash: "" }));
     await bind(await account());
+    const before = await app.call<Told>("GET", `${path}/ways_in`, undefined, root);
+    expect(before.body).toMatchObject({ data: { accounts_without_sign_in: 1, passkeys_orphaned: 0 } });
     expect((await off()).body).toMatchObject({ success: true, accounts_without_sign_in: 1 });
     const gone = await app.call<Told>("DELETE", path, undefined, root);
     expect(gone.body).toMatchObject({ success: true, data: { identities: 3 } });
+  });
+
+  test("33: two roots who switch off two providers at once leave one of them", async () => {
+    const { users, identities } = app.deps.db.t;
+    await app.deps.db.orm.update(users).set({ role: Role.user }).where(eq(users.role, Role.root));
+    const roots = [await app.createUser({ role: Role.root }), await app.createUser({ role: Role.root })];
+    const slugs = [`left-${database}`, `right-${database}`];
+    for (const [at, root] of roots.entries()) {
+      await prove(root);
+      const provider = {
+        name: "Work",
+        slug: slugs[at],
+        kind: "oauth2",
+        enabled: true,
+        client_id: "id",
+        client_secret: "secret",
+        authorization_endpoint: "https://work.example/a",
+        token_endpoint: "https://work.example/t",
+        user_info_endpoint: "https://work.example/u",
+      };
+      expect((await post("/api/custom-oauth-provider/", provider, root)).body.success).toBe(true);
+      for (const slug of slugs)
+        await app.deps.db.orm
+          .insert(identities)
+          .values({ userId: root.id, provider: slug, subject: `${root.id}` });
+    }
+    const put = async (enabled: boolean, at: number) =>
+      (await app.call<Told>("PUT", `/api/custom-oauth-provider/${slugs[at]}`, { enabled }, roots[at])).body;
+    for (let round = 0; round < 3; round++) {
+      const told = await Promise.all([put(false, 0), put(false, 1)]);
+      expect(told.map(({ code = "done" }) => code).toSorted()).toEqual(["done", "last_method"]);
+      await put(true, told[0].success ? 0 : 1);
+    }
+    // One of them by an option, one of them by the row: they wait for the same thing.
+    await app.deps.options.set("GitHubClientId", "id");
+    await app.deps.options.set("GitHubClientSecret", "secret");
+    await app.deps.options.set("GitHubOAuthEnabled", "true");
+    await app.deps.db.orm
+      .update(identities)
+      .set({ provider: "github" })
+      .where(eq(identities.provider, slugs[0] ?? ""));
+    const option = { key: "GitHubOAuthEnabled", value: "false" };
+    const preview = `/api/option/ways_in?key=${option.key}&value=false`;
+    const told = await Promise.all([
+      app.call<Told>("PUT", "/api/option/", option, roots[0]).then(({ body }) => body),
+      put(false, 1),
+    ]);
+    expect(told.map(({ code = "done" }) => code).toSorted()).toEqual(["done", "last_method"]);
+    // Before it is tried it is told, and nothing is written by asking.
+    const asked = await app.call<Told>("GET", preview, undefined, roots[0]);
+    if (told[1].success) expect(asked.body.code).toBe("last_method");
+    else expect(asked.body).toMatchObject({ data: { accounts_without_sign_in: 0, passkeys_orphaned: 0 } });
+    await app.deps.options.set("GitHubOAuthEnabled", "false");
   });
 
   test("33: another host ends all passkeys: refused where root has nothing else, else told how many they were", async () => {
@@ -281,6 +336,10 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await app.deps.db.orm.update(users).set({ passwordHash }).where(eq(users.id, root.id));
     await add(await account({ passwordHash: "" }));
     await add(await account());
+    const look = `/api/option/ways_in?key=ServerAddress&value=${encodeURIComponent("https://other.example")}`;
+    expect((await app.call<Told>("GET", look, undefined, root)).body).toMatchObject({
+      data: { accounts_without_sign_in: 1, passkeys_orphaned: 3 },
+    });
     expect((await move("https://other.example")).body).toMatchObject({
       success: true,
       accounts_without_sign_in: 1,

@@ -1,5 +1,6 @@
 // An order whose node is killed between every two of its steps: between row, provider and answer, while the payment is entered,
-// statement by statement where the database can be held there, and after it. Started again, told again: credited once.
+// statement by statement where the database can be held there, and after it. Started again, told again: credited once. The
+// same of a plan that is bought from the wallet: plan and price are there together, or neither is.
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import postgres from "postgres";
@@ -24,6 +25,14 @@ const STEPS = [
   ["logs", "insert"],
   ["payment_events", "insert"],
 ] as const;
+/** Of what a plan's purchase writes the first, the money and the last. */
+const PURCHASE_STEPS = [
+  ["user_plans", "insert"],
+  ["credits", "insert"],
+  ["logs", "insert"],
+] as const;
+const PLAN_PRICE = 400;
+const PLAN_QUOTA = 5000;
 
 describe.each(DATABASE_KINDS)("on %s", (kind) => {
   let site: Site;
@@ -130,6 +139,29 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
       await expectCreditedOnce(buyer, session);
     }, 60_000);
 
+  /** Kills the node while the table waits for `event` in what `act` began; what was answered, 0 for nothing. */
+  async function killedWhile(table: string, event: string, act: () => Promise<number>): Promise<number> {
+    if (!sql) throw new Error("no database");
+    const gate = await sql.reserve();
+    await gate`select pg_advisory_lock(${GATE})`;
+    await sql.unsafe(
+      `create trigger held before ${event} on ${table} for each row execute function wait_at_gate()`,
+    );
+    const told = act().catch(() => 0);
+    const isHeld = async (): Promise<boolean> => {
+      const [row] = await gate<{ held: number }[]>`
+          select count(*)::int as held from pg_locks where locktype = 'advisory' and not granted`;
+      return (row?.held ?? 0) > 0;
+    };
+    while (!(await isHeld())) await new Promise((resolve) => setImmediate(resolve));
+    await site.server.kill();
+    const answered = await told;
+    await gate`select pg_advisory_unlock(${GATE})`;
+    gate.release();
+    await sql.unsafe(`drop trigger held on ${table}`);
+    return answered;
+  }
+
   if (kind === "postgres")
     test.each(STEPS)(
       "while %s waits for its %s in the transaction that credits",
@@ -138,26 +170,7 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
         const buyer = await site.person(START_QUOTA);
         await order(buyer);
         const session = newest();
-        const gate = await sql.reserve();
-        await gate`select pg_advisory_lock(${GATE})`;
-        await sql.unsafe(
-          `create trigger held before ${event} on ${table} for each row execute function wait_at_gate()`,
-        );
-        const told = tell(session).then(
-          (status) => status,
-          () => 0,
-        );
-        const isHeld = async (): Promise<boolean> => {
-          const [row] = await gate<{ held: number }[]>`
-          select count(*)::int as held from pg_locks where locktype = 'advisory' and not granted`;
-          return (row?.held ?? 0) > 0;
-        };
-        while (!(await isHeld())) await new Promise((resolve) => setImmediate(resolve));
-        await site.server.kill();
-        expect(await told).toBe(0);
-        await gate`select pg_advisory_unlock(${GATE})`;
-        gate.release();
-        await sql.unsafe(`drop trigger held on ${table}`);
+        expect(await killedWhile(table, event, () => tell(session))).toBe(0);
         const [row] = await sql`select status from orders where trade_no = ${session.client_reference_id}`;
         expect(row?.["status"]).toBe("pending");
         await site.server.restart();
@@ -165,6 +178,67 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
       },
       60_000,
     );
+
+  describe("a plan that is bought from the wallet", () => {
+    let planId = 0;
+    beforeAll(async () => {
+      const made = (await site.root.send("POST", "/api/plan/", {
+        title: "Once",
+        wallet_price: PLAN_PRICE,
+        quota: PLAN_QUOTA,
+        duration_unit: "month",
+        duration_count: 1,
+        reset: "none",
+        max_per_user: 1,
+      })) as { id: number };
+      planId = made.id;
+    });
+
+    const buy = (buyer: Person) =>
+      buyer.send("POST", `/api/plan/${planId}/buy`, { method: "wallet" }).then(() => 200);
+    async function stateOf(buyer: Person): Promise<[quota: number, plans: number]> {
+      const self = (await buyer.send("GET", "/api/user/self")) as { quota: number };
+      const { items } = (await buyer.send("GET", "/api/plan/self")) as { items: unknown[] };
+      return [self.quota, items.length];
+    }
+    const BEFORE = [START_QUOTA, 0] as const;
+    const BOUGHT = [START_QUOTA - PLAN_PRICE + PLAN_QUOTA, 1] as const;
+
+    /** After a purchase that nobody was answered: nothing of it is there, and the next one is the first. */
+    async function expectBoughtOnce(buyer: Person): Promise<void> {
+      expect(await stateOf(buyer)).toEqual([...BEFORE]);
+      expect(await buy(buyer)).toBe(200);
+      // Answered is bought, whatever becomes of the process.
+      await killAndRestart();
+      expect(await stateOf(buyer)).toEqual([...BOUGHT]);
+      expect(await buy(buyer).catch((error: unknown) => String(error))).toContain("plan");
+      expect(await stateOf(buyer)).toEqual([...BOUGHT]);
+    }
+
+    if (kind === "sqlite")
+      test("is there with its price, or not at all: killed while it waits to be entered", async () => {
+        const buyer = await site.person(START_QUOTA);
+        const lock = lockFile(join(site.server.dataDir, SQLITE_FILE));
+        const told = buy(buyer).catch(() => 0);
+        for (let i = 0; i < 3; i++) await (await fetch(`${site.server.url}/api/status/test`)).text();
+        await site.server.kill();
+        lock.release();
+        expect(await told).toBe(0);
+        await site.server.restart();
+        await expectBoughtOnce(buyer);
+      }, 60_000);
+
+    if (kind === "postgres")
+      test("is there with its price, or not at all: killed between its statements", async () => {
+        const buyer = await site.person(START_QUOTA);
+        for (const [table, event] of PURCHASE_STEPS) {
+          expect([table, await killedWhile(table, event, () => buy(buyer))]).toEqual([table, 0]);
+          await site.server.restart();
+          expect([table, ...(await stateOf(buyer))]).toEqual([table, ...BEFORE]);
+        }
+        await expectBoughtOnce(buyer);
+      }, 60_000);
+  });
 
   test("after all of it the books balance", async () => {
     await site.server.stop();

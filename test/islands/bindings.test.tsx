@@ -1,6 +1,7 @@
 // Accounts elsewhere, as their owner binds and unbinds them.
 import { beforeEach, expect, test } from "bun:test";
 import { screen, within } from "@testing-library/react";
+import { useState } from "react";
 import type { Binding } from "../../islands/lib/account-security.ts";
 import { interceptLeaving } from "../../islands/lib/leave.ts";
 import { BindingsCard } from "../../islands/screens/personal/bindings.tsx";
@@ -32,8 +33,13 @@ beforeEach(() => {
   );
 });
 
-const open = (options: IslandOptions = {}) =>
-  renderPart(<BindingsCard email="" initial={ROWS} />, { url: "/personal", ...options });
+function Bindings({ first }: { first: string }) {
+  const [email, setEmail] = useState(first);
+  return <BindingsCard email={email} initial={ROWS} onEmail={setEmail} />;
+}
+
+const open = ({ email = "", ...options }: IslandOptions & { email?: string } = {}) =>
+  renderPart(<Bindings first={email} />, { url: "/personal", ...options });
 
 test("what is bound, what could be, and what the site has switched off", () => {
   open();
@@ -98,4 +104,41 @@ test("who comes back from a provider is told once, and the address forgets it", 
   open({ url: "/personal?bound=github" });
   expect(await screen.findByText("GitHub is bound")).toBeTruthy();
   expect(location.search).toBe("");
+});
+
+test("the own address is bound by the code that went to it; what is refused stands at its field", async () => {
+  const { user, answer, requests } = open();
+  await user.click(screen.getByRole("button", { name: "Bind Email" }));
+  const dialog = within(await screen.findByRole("dialog", { name: "Bind an email address" }));
+  await user.click(dialog.getByRole("button", { name: "Bind" }));
+  expect(dialog.getByText("Enter your email address")).toBeTruthy();
+  expect(requests).toEqual([]);
+  answer("GET /api/verification", { success: true });
+  await user.type(dialog.getByLabelText(/^Email/), " ada@example.org ");
+  await user.click(dialog.getByRole("button", { name: "Send code" }));
+  await settle();
+  expect(requests.at(-1)?.query).toEqual({ email: "ada@example.org" });
+  answer("POST /api/oauth/email/bind", {
+    success: false,
+    message: "The code is wrong",
+    code: "code_wrong",
+    field: "code",
+  });
+  await user.type(dialog.getByLabelText(/code/i, { selector: "input" }), "000000");
+  await user.click(dialog.getByRole("button", { name: "Bind" }));
+  await settle();
+  expect(dialog.getByLabelText(/code/i, { selector: "input" }).getAttribute("aria-invalid")).toBe("true");
+  answer("POST /api/oauth/email/bind", { success: true });
+  await user.click(dialog.getByRole("button", { name: "Bind" }));
+  await settle();
+  expect(requests.at(-1)?.body).toEqual({ email: "ada@example.org", code: "000000" });
+  expect(screen.queryByRole("dialog")).toBeNull();
+  expect(screen.getByText("ada@example.org")).toBeTruthy();
+});
+
+test("an address is changed with a word about where the letter of it goes", async () => {
+  const { user } = open({ email: "old@example.org" });
+  await user.click(screen.getByRole("button", { name: "Change Email" }));
+  const dialog = await screen.findByRole("dialog", { name: "Change the email address" });
+  expect(dialog.textContent).toContain("a letter about the change to old@example.org");
 });

@@ -33,6 +33,12 @@ const option = (key: string, value: string, more: Partial<OptionRow> = {}) =>
     },
   ] as const;
 
+const losing = (accounts: number) => ({
+  success: true,
+  message: "",
+  data: { accounts_without_sign_in: accounts, passkeys_orphaned: 0 },
+});
+
 const work: CustomProvider = {
   slug: "work-sso",
   name: "Work",
@@ -102,11 +108,15 @@ describe("the list of providers", () => {
     expect(screen.queryByText("Linux DO")).toBeNull();
   });
 
-  test("deleting tells how many accounts go with it", async () => {
+  test("deleting tells how many accounts go with it, and how many of them have nothing else", async () => {
     const { user, answer, requests } = await open();
+    answer(`GET ${ROOT}/work-sso/ways_in`, losing(2));
     await user.click(line("Work").getByRole("button", { name: "Delete Work" }));
+    await settle();
     const question = within(screen.getByRole("dialog"));
-    expect(question.getByText("3 accounts are bound to it and can no longer sign in by it.")).toBeTruthy();
+    expect(
+      question.getByText(/3 accounts are bound to it and can no longer sign in by it\./).textContent,
+    ).toContain("2 accounts have no other way to sign in");
     answer(`DELETE ${ROOT}/work-sso`, { success: true, message: "", data: { identities: 3 } });
     answer(`GET ${ROOT}`, { success: true, message: "", data: [] });
     await user.click(question.getByRole("button", { name: "Delete provider" }));
@@ -117,6 +127,25 @@ describe("the list of providers", () => {
 });
 
 describe("the editor", () => {
+  test("switches one off once somebody has read whom that leaves outside", async () => {
+    const { user, answer, requests } = await open();
+    const puts = () => requests.filter(({ method }) => method === "PUT").map(({ body }) => body);
+    answer(`PUT ${ROOT}/work-sso`, { success: true, message: "", data: { ...work, enabled: false } });
+    answer(`GET ${ROOT}/work-sso/ways_in`, losing(2));
+    await user.click(line("Work").getByRole("button", { name: "Edit Work" }));
+    await settle();
+    await user.click(screen.getByRole("switch", { name: /^Enabled/ }));
+    await user.click(screen.getByRole("button", { name: "Save" }));
+    const question = within(await screen.findByRole("dialog", { name: "Work: turn it off?" }));
+    await user.click(question.getByRole("button", { name: "Cancel" }));
+    await settle();
+    expect(puts()).toEqual([]);
+    await user.click(screen.getByRole("button", { name: "Save" }));
+    await user.click(await screen.findByRole("button", { name: "Turn it off" }));
+    await settle();
+    expect(puts()).toEqual([{ enabled: false }]);
+  });
+
   test("sends only what was changed, and a secret only where one was typed", async () => {
     const { user, answer, requests } = await open();
     await user.click(line("Work").getByRole("button", { name: "Edit Work" }));

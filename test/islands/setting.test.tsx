@@ -1,10 +1,11 @@
 // The settings as root meets them: every option has a control, switches act at once, the rest is saved together, words find.
 import { beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { act, fireEvent, screen, waitFor, within } from "@testing-library/react";
-import { optionDefinitions, optionRows } from "../../src/core/options/definitions.ts";
+import { definitionOf, optionRows } from "../../src/core/options/definitions.ts";
 import type { OptionKey } from "../../src/core/options/definitions.ts";
 import { optionGroups } from "../../src/core/options/groups.ts";
 import { settingRows } from "../../src/core/options/setting-rows.ts";
+import "../../src/core/payments/rails.ts";
 import type { OptionRow, SettingTab } from "../../src/shared/setting-rows.ts";
 import { findSettings } from "../../islands/lib/setting-words.ts";
 import SettingScreen from "../../islands/screens/setting.tsx";
@@ -36,8 +37,8 @@ const LATER: OptionRow[] = (
   kind,
   group,
   tab: "system",
-  value: optionDefinitions[key].default,
-  default: optionDefinitions[key].default,
+  value: definitionOf(key as OptionKey).default,
+  default: definitionOf(key as OptionKey).default,
   secret: false,
   changed: false,
 }));
@@ -51,7 +52,7 @@ interface OpenOptions extends IslandOptions {
 
 /** As the loader and the route give them. */
 function rowsOf(stored: OpenOptions["stored"] = {}, choice: Parameters<typeof settingRows>[1] = {}) {
-  return settingRows({ text: (key) => stored[key] ?? optionDefinitions[key].default }, choice);
+  return settingRows({ text: (key) => stored[key] ?? definitionOf(key).default }, choice);
 }
 
 function laterRows(stored: OpenOptions["stored"] = {}): OptionRow[] {
@@ -68,6 +69,10 @@ function open({ tab = "operation", stored = {}, withLater, ...options }: OpenOpt
   });
   island.answer("GET /api/option/rows", () => ({ success: true, data: rowsOf(stored, { isFull: true }) }));
   island.answer("PUT /api/option", { success: true, message: "" });
+  island.answer("GET /api/option/ways_in", {
+    success: true,
+    data: { accounts_without_sign_in: 0, passkeys_orphaned: 0 },
+  });
   return island;
 }
 
@@ -88,6 +93,13 @@ const failing = (keys: readonly string[]) => (call: SentRequest) => {
     ? Response.json({ success: false, message: `no ${key}`, code: "option_unknown" }, { status: 400 })
     : { success: true, message: "" };
 };
+
+/** What the server says would go with a way in. */
+const loses = (island: Island, accounts: number, passkeys: number) =>
+  island.answer("GET /api/option/ways_in", {
+    success: true,
+    data: { accounts_without_sign_in: accounts, passkeys_orphaned: passkeys },
+  });
 
 beforeEach(() => sessionStorage.clear());
 
@@ -194,12 +206,52 @@ describe("a switch", () => {
     expect(puts(island)).toEqual([{ key: "PasswordLoginEnabled", value: "false" }] as never);
   });
 
-  test("for password sign-in stays on where it is the only way in", async () => {
+  test("for password sign-in stays on where the server says that it is the last way in", async () => {
     const island = open({ tab: "system" });
+    island.answer("GET /api/option/ways_in", {
+      success: false,
+      message: "nobody could sign in",
+      code: "last_method",
+    });
     await island.user.click(line("PasswordLoginEnabled").getByRole("switch"));
     await settle();
     expect(line("PasswordLoginEnabled").getByRole("alert").textContent).toContain("nobody could sign in");
     expect(puts(island)).toEqual([]);
+  });
+
+  test("for a way in tells first whom it leaves outside, and asks nothing where that is nobody", async () => {
+    const island = open({ withLater: true, tab: "system", stored: { GitHubOAuthEnabled: "true" } });
+    const toggle = line("GitHubOAuthEnabled").getByRole<HTMLInputElement>("switch");
+    loses(island, 3, 0);
+    await island.user.click(toggle);
+    const dialog = await screen.findByRole("dialog");
+    expect(dialog.textContent).toContain("3 accounts have no other way to sign in");
+    await island.user.click(within(dialog).getByRole("button", { name: "Cancel" }));
+    await settle();
+    expect([toggle.checked, puts(island).length]).toEqual([true, 0]);
+    loses(island, 0, 0);
+    await island.user.click(toggle);
+    await settle();
+    expect(puts(island)).toEqual([{ key: "GitHubOAuthEnabled", value: "false" }] as never);
+  });
+
+  test("another host is saved once somebody has read how many passkeys it ends", async () => {
+    const island = open({ tab: "system", stored: { ServerAddress: "https://old.example" } });
+    const input = line("ServerAddress").getByRole("textbox");
+    type(input, "https://new.example");
+    loses(island, 1, 2);
+    await island.user.click(bar().getByRole("button", { name: /^Save/ }));
+    const dialog = await screen.findByRole("dialog", { name: "Move the site to another host?" });
+    expect(dialog.textContent).toContain("1 account has no other way");
+    expect(dialog.textContent).toContain("2 passkeys belong to the present host");
+    await island.user.click(within(dialog).getByRole("button", { name: "Cancel" }));
+    await settle();
+    expect(puts(island)).toEqual([]);
+    expect(line("ServerAddress").getByRole("alert").textContent).toContain("Not saved");
+    await island.user.click(bar().getByRole("button", { name: /^Save/ }));
+    await island.user.click(await screen.findByRole("button", { name: "Change the address" }));
+    await settle();
+    expect(puts(island)).toEqual([{ key: "ServerAddress", value: "https://new.example" }] as never);
   });
 });
 

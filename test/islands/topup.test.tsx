@@ -1,6 +1,7 @@
 // The wallet as its owner meets it: codes redeemed one by one and many at once, rewards moved, the history beside it.
 import { beforeEach, describe, expect, test } from "bun:test";
-import { screen, within } from "@testing-library/react";
+import { act, screen, within } from "@testing-library/react";
+import { language, setLanguage } from "../../islands/lib/i18n.ts";
 import { interceptLeaving } from "../../islands/lib/leave.ts";
 import Wallet from "../../islands/screens/topup.tsx";
 import { codesOf } from "../../islands/screens/topup/redeem-panel.tsx";
@@ -148,6 +149,22 @@ describe("the history", () => {
     const table = screen.getByRole("table", { name: "Credits" });
     expect(within(table).getByText("Redeemed code #31")).toBeTruthy();
     expect(within(table).getByText("a gift")).toBeTruthy();
+  });
+
+  test("what the server says stands in the reader's language, also when it is read anew and when the language changes", async () => {
+    const content = "获得套餐「Small」，每周期额度 ＄1.000000 额度";
+    const text = "Got the plan “Small”, $1.000000 each period";
+    const row = { id: 3, created_at: NOW, content, quota: 500_000, other: "" };
+    const island = open();
+    island.answer("GET /api/log/self", () => ({
+      success: true,
+      data: { items: [language.peek() === "zh" ? row : { ...row, text }], total: 1 },
+    }));
+    act(() => setLanguage("zh"));
+    expect(await screen.findByText(content)).toBeTruthy();
+    act(() => setLanguage("en"));
+    expect(await screen.findByText(text)).toBeTruthy();
+    expect(screen.queryByText(content)).toBeNull();
   });
 });
 

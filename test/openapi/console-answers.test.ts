@@ -58,7 +58,7 @@ class Caller {
 
 /** They call providers, end the session, or ask for a key. */
 const ELSEWHERE =
-  /^GET \/api\/(user\/bulk\/\{id\}$|oauth\/.*|custom-oauth-provider\/\{id\}$|log\/(token|export|self\/export)$|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|payment\/|user\/(logout|token|export|self\/export|epay\/notify|topup\/\{trade_no\}(\/events)?|statement)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$|^GET \/api\/cost\/drift$/;
+  /^GET \/api\/(user\/bulk\/\{id\}$|oauth\/.*|custom-oauth-provider\/\{id\}(\/ways_in)?$|option\/ways_in$|log\/(token|export|self\/export)$|usage\/token|channel\/(test|update_balance|fetch_models)(\/|$)|payment\/|user\/(logout|token|export|self\/export|epay\/notify|topup\/\{trade_no\}(\/events)?|statement)$|verification$|reset_password$)|^GET \/api\/log\/clear_count$|^GET \/api\/cost\/drift$/;
 const QUERIES: Record<string, readonly string[]> = {
   "GET /api/log/": ["?page_size=100", "?type=5&page_size=100", "?type=3"],
   "GET /api/log/self": ["?page_size=100"],
@@ -208,6 +208,7 @@ async function providerWrites(
   await ask("POST /api/custom-oauth-provider/", { body: fields });
   await ask("GET /api/custom-oauth-provider/");
   await ask("GET /api/custom-oauth-provider/{id}", { id: "work-sso" });
+  await ask("GET /api/custom-oauth-provider/{id}/ways_in", { id: "work-sso" });
   await ask("PUT /api/custom-oauth-provider/{id}", { id: "work-sso", body: { name: "Works" } });
   await ask("DELETE /api/custom-oauth-provider/{id}", { id: "work-sso" });
 }
@@ -310,6 +311,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await ask("POST /api/option/rest_model_ratio");
     await ask("POST /api/option/preview", { body: { key: "About", value: "<p onclick=1>a</p>" } });
     await ask("POST /api/option/version");
+    await ask("GET /api/option/ways_in", { query: "?key=ServerAddress&value=https://other.example" });
     await providerWrites(ask, app);
     await signInCalls(app, caller.measure, root);
     await ask("GET /api/log/clear_count", { query: "?target_timestamp=1000000000" });

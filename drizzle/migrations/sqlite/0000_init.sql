@@ -853,4 +853,5 @@ CREATE INDEX `users_quota` ON `users` (`quota`);--> statement-breakpoint
 CREATE INDEX `users_group` ON `users` (`group`);--> statement-breakpoint
 CREATE INDEX `users_seen` ON `users` (`last_seen_at`);--> statement-breakpoint
 CREATE INDEX `users_plan_until` ON `users` (`plan_until`) WHERE "users"."plan_until" > 0;--> statement-breakpoint
+CREATE INDEX `users_staff` ON `users` (`role`) WHERE "users"."role" >= 10;--> statement-breakpoint
 CREATE INDEX `users_flagged` ON `users` (`id`) WHERE "users"."flagged";

@@ -20,6 +20,7 @@ import { useSeen } from "../../lib/use-seen.ts";
 import type { Margins } from "../../lib/wire.ts";
 import { BarChart } from "../../ui/chart-bars.tsx";
 import { FailureNotice } from "../../ui/feedback.tsx";
+import { Segments } from "../../ui/segments.tsx";
 
 const PLOT = 160;
 const MOST_ROWS = 10;
@@ -82,19 +83,13 @@ export default function MarginPanel(props: MarginPanelProps) {
           {t("detail.margin.title")}
         </h2>
         {isBlank ? null : (
-          <div className="join" role="group" aria-label={t("detail.margin.by")}>
-            {DIMENSIONS.map((each) => (
-              <button
-                key={each}
-                type="button"
-                className="btn btn-sm btn-default join-item"
-                aria-pressed={each === by}
-                onClick={() => setBy(each)}
-              >
-                {t(`detail.margin.by.${each}`)}
-              </button>
-            ))}
-          </div>
+          <Segments
+            label={t("detail.margin.by")}
+            of={DIMENSIONS}
+            chosen={by}
+            textOf={(each) => t(`detail.margin.by.${each}`)}
+            onChoose={setBy}
+          />
         )}
       </div>
       {isBlank ? (

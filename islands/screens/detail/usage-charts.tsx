@@ -15,6 +15,7 @@ import type { UsageSummary } from "../../lib/wire.ts";
 import { BarChart } from "../../ui/chart-bars.tsx";
 import { RankList } from "../../ui/chart-ranks.tsx";
 import { TabLinks } from "../../ui/page-header.tsx";
+import { Segments } from "../../ui/segments.tsx";
 import { filterOfSeries, rankedSeries } from "./data.ts";
 import type { RankedSeries } from "./data.ts";
 import { formatsOf, labelOf, sentencesOf } from "./sentences.ts";
@@ -163,19 +164,13 @@ function MainChart({ use, usage, series, cursor, formats, hrefOf }: MainChartPro
 function FigureSwitch({ figure }: { figure: Figure }) {
   const t = useT();
   return (
-    <div className="join" role="group" aria-label={t("detail.measure")}>
-      {FIGURES.map((each) => (
-        <button
-          key={each}
-          type="button"
-          className="btn btn-sm btn-default join-item"
-          aria-pressed={each === figure}
-          onClick={() => setQuery({ show: each === "quota" ? undefined : each }, { replace: true })}
-        >
-          {t(`detail.measure.${each}`)}
-        </button>
-      ))}
-    </div>
+    <Segments
+      label={t("detail.measure")}
+      of={FIGURES}
+      chosen={figure}
+      textOf={(each) => t(`detail.measure.${each}`)}
+      onChoose={(each) => setQuery({ show: each === "quota" ? undefined : each }, { replace: true })}
+    />
   );
 }
 

@@ -14,14 +14,23 @@ import { confirm } from "../../ui/confirm.tsx";
 import { ProviderIcon } from "../../ui/provider-buttons.tsx";
 import { Card } from "./card.tsx";
 
+const EmailDialog = lazyPart(() => import("./email-dialog.tsx"));
 const WeChatDialog = lazyPart(() => import("../../ui/wechat-dialog.tsx"));
 
-export function BindingsCard({ email, initial }: { email: string; initial: readonly Binding[] }) {
+export interface BindingsProps {
+  /** Empty: none yet. */
+  email: string;
+  initial: readonly Binding[];
+  onEmail: (email: string) => void;
+}
+
+export function BindingsCard({ email, initial, onEmail }: BindingsProps) {
   const t = useT();
   const query = useQuery();
   const [rows, setRows] = useState(initial);
   const [busy, setBusy] = useState("");
   const [isWeChatOpen, setWeChatOpen] = useState(false);
+  const [isEmailOpen, setEmailOpen] = useState(false);
   const refresh = async () => setRows(await send<Binding[]>("GET", "/api/user/oauth/bindings"));
 
   // The callback's page sends people here.
@@ -73,9 +82,13 @@ export function BindingsCard({ email, initial }: { email: string; initial: reado
             {email === "" ? (
               <span className="text-muted">{t("personal.unbound")}</span>
             ) : (
-              <Chip>{email}</Chip>
+              <span className="wrap-anywhere">{email}</span>
             )}
           </span>
+          <button type="button" className="btn btn-default btn-sm" onClick={() => setEmailOpen(true)}>
+            {t(email === "" ? "personal.bind" : "personal.emailSave")}
+            <span className="sr-only">{t("personal.binding.email")}</span>
+          </button>
         </li>
         {rows.map((row) => (
           <BindingRow
@@ -87,6 +100,16 @@ export function BindingsCard({ email, initial }: { email: string; initial: reado
           />
         ))}
       </ul>
+      {isEmailOpen ? (
+        <EmailDialog
+          before={email}
+          onClose={() => setEmailOpen(false)}
+          onDone={(next) => {
+            setEmailOpen(false);
+            onEmail(next);
+          }}
+        />
+      ) : null}
       {isWeChatOpen ? (
         <WeChatDialog
           intent="bind"

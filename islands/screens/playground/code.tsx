@@ -5,6 +5,7 @@ import { status } from "../../lib/boot.ts";
 import { useT } from "../../lib/i18n.ts";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Drawer } from "../../ui/drawer.tsx";
+import { Segments } from "../../ui/segments.tsx";
 import type { Conversation, Settings } from "./conversation.ts";
 import type { CodeLanguage } from "./samples.ts";
 import { CODE_LANGUAGES, sampleOf } from "./samples.ts";
@@ -26,19 +27,13 @@ export default function CodeDrawer({ settings, conversation, draft, onClose }: C
   return (
     <Drawer isOpen title={t("playground.codeTitle")} onClose={onClose}>
       <div className="flex flex-wrap items-center gap-2">
-        <div className="join" role="group" aria-label={t("playground.codeLanguage")}>
-          {CODE_LANGUAGES.map((each) => (
-            <button
-              key={each}
-              type="button"
-              className="btn btn-sm join-item btn-default"
-              aria-pressed={each === language}
-              onClick={() => setLanguage(each)}
-            >
-              {each}
-            </button>
-          ))}
-        </div>
+        <Segments
+          label={t("playground.codeLanguage")}
+          of={CODE_LANGUAGES}
+          chosen={language}
+          textOf={(each) => each}
+          onChoose={setLanguage}
+        />
         <span className="ml-auto">
           <CopyButton text={code} label={t("common.copy")} withText />
         </span>

@@ -7,6 +7,7 @@ import type { PriceEffect } from "../../lib/wire.ts";
 import { FailureNotice, Notice } from "../../ui/feedback.tsx";
 import { percentOf } from "../../../src/shared/price-steps.ts";
 import { percentText } from "../../ui/price-plan/from-to.tsx";
+import { Segments } from "../../ui/segments.tsx";
 import { PLAN_DAYS } from "./use-plan.ts";
 import type { PlanAtHand, PlanDays } from "./use-plan.ts";
 
@@ -33,19 +34,13 @@ export function PlanEffect({ effect, days, onDays, by, onBy, onCancel, onAgain }
         <h2 id="plan-effect" className="mr-auto">
           {t("plan.effect")}
         </h2>
-        <div className="join" role="group" aria-label={t("plan.days")}>
-          {PLAN_DAYS.map((each) => (
-            <button
-              key={each}
-              type="button"
-              className="btn btn-sm btn-default join-item"
-              aria-pressed={each === days}
-              onClick={() => onDays(each)}
-            >
-              {t("plan.day", { count: each })}
-            </button>
-          ))}
-        </div>
+        <Segments
+          label={t("plan.days")}
+          of={PLAN_DAYS}
+          chosen={days}
+          textOf={(count) => t("plan.day", { count })}
+          onChoose={onDays}
+        />
       </div>
       {effect.is === "loading" ? (
         <div className="flex items-center gap-3 rounded-box border border-base-300 p-4" role="status">
@@ -184,18 +179,14 @@ function Shares({ effect, tab, onTab }: Omit<FoundProps, "days">) {
   const shown = isWhole ? shares : shares.slice(0, MOST_ROWS);
   return (
     <div className="mt-4">
-      <div className="join mb-2" role="group" aria-label={t("plan.by")}>
-        {TABS.map((each) => (
-          <button
-            key={each}
-            type="button"
-            className="btn btn-sm btn-default join-item"
-            aria-pressed={each === tab}
-            onClick={() => onTab(each)}
-          >
-            {t(`plan.tab.${each}`)}
-          </button>
-        ))}
+      <div className="mb-2">
+        <Segments
+          label={t("plan.by")}
+          of={TABS}
+          chosen={tab}
+          textOf={(each) => t(`plan.tab.${each}`)}
+          onChoose={onTab}
+        />
       </div>
       <div className="overflow-x-auto" tabIndex={0} role="region" aria-label={t(`plan.tab.${tab}`)}>
         <table className="table sum-table [&_thead]:whitespace-nowrap">

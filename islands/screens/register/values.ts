@@ -1,9 +1,9 @@
 // What the form of registration holds, by the names that the server's refusals use.
 
-export interface RegisterValues extends Record<string, unknown> {
+import type { CodeValues } from "../../ui/code-fields.tsx";
+
+export interface RegisterValues extends CodeValues {
   username: string;
-  email: string;
-  verification_code: string;
   password: string;
   password2: string;
   aff_code: string;

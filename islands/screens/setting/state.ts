@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals-react";
 import type { ReadonlySignal, Signal } from "@preact/signals-react";
 import type { OptionRow, SettingPageData } from "../../../src/shared/setting-rows.ts";
+import { mayTakeWaysIn } from "../../../src/shared/ways-in.ts";
 import { loadAllTexts } from "../../lib/all-texts.ts";
 import { api, call, failureMessage } from "../../lib/api.ts";
 import { readBoot, status } from "../../lib/boot.ts";
@@ -12,17 +13,8 @@ import { entryChanges, rebased } from "../../lib/price-entries.ts";
 import type { EntryChange } from "../../lib/price-entries.ts";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { PricePlan } from "../../lib/wire.ts";
-import { confirm } from "../../ui/confirm.tsx";
 import { titleOf } from "./names.ts";
 import { problemOf } from "./problems.ts";
-
-const OTHER_SIGN_INS = [
-  "GitHubOAuthEnabled",
-  "oidc.enabled",
-  "LinuxDOOAuthEnabled",
-  "WeChatAuthEnabled",
-  "TelegramOAuthEnabled",
-];
 
 type Texts = ReadonlyMap<string, string>;
 
@@ -124,25 +116,24 @@ function createStore(data: SettingPageData) {
 
 type Store = ReturnType<typeof createStore>;
 
-/** Without another way of signing in there would be no way back into this screen. */
-async function mayLoseThePassword({ rows, fail }: Store): Promise<boolean> {
-  if (!OTHER_SIGN_INS.some((each) => rows.peek().get(each)?.value === "true")) {
-    fail("PasswordLoginEnabled", t("setting.passwordLast"));
+/** False: somebody would be left outside, and root thought better of it, or the server refused. */
+async function mayTake({ rows, fail }: Store, key: string, text: string): Promise<boolean> {
+  const row = rows.peek().get(key);
+  if (!row || !mayTakeWaysIn(key, text)) return true;
+  try {
+    const [ways] = await Promise.all([import("./ways-in.ts"), loadAllTexts()]);
+    return await ways.mayWrite(key, text, titleOf(row));
+  } catch (error) {
+    fail(key, failureMessage(error));
     return false;
   }
-  return confirm({
-    title: t("setting.passwordOff"),
-    text: t("setting.passwordOffText"),
-    action: t("setting.passwordOffAction"),
-    isDanger: true,
-  });
 }
 
 async function flipSwitch(store: Store, key: string, isOn: boolean, isUndo = false): Promise<void> {
   const row = store.rows.peek().get(key);
   if (!row) return;
   store.forgive(key);
-  if (key === "PasswordLoginEnabled" && !isOn && !(await mayLoseThePassword(store))) return;
+  if (!(await mayTake(store, key, String(isOn)))) return;
   store.put(key, String(isOn));
   try {
     await store.send(key, String(isOn));
@@ -171,6 +162,10 @@ async function saveOne(store: Store, key: string): Promise<boolean> {
   const problem = row && problemOf(row, text, serverAddress(store));
   if (problem !== undefined) {
     store.fail(key, problem);
+    return false;
+  }
+  if (!(await mayTake(store, key, text))) {
+    if (!store.failures.peek().has(key)) store.fail(key, t("setting.waysKept"));
     return false;
   }
   try {

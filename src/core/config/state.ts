@@ -35,21 +35,18 @@ export interface ConfigState {
 
 export type ConfigDeps = Pick<Deps, "db" | "clock" | "options" | "seal" | "routing">;
 
-const ALL_KEYS: readonly OptionKey[] = optionRows.map(({ key }) => key);
+const allKeys = (): OptionKey[] => optionRows.map(({ key }) => key);
 
 export async function readState({ db, seal }: Pick<Deps, "db" | "seal">): Promise<ConfigState> {
   const { options, channels } = db.t;
   for (;;) {
     const { revision, texts: prices } = await priceState(db);
-    const rows = await db.orm
-      .select()
-      .from(options)
-      .where(inArray(options.key, [...ALL_KEYS]));
+    const rows = await db.orm.select().from(options).where(inArray(options.key, allKeys()));
     const stored = new Map(rows.map(({ key, value }) => [key, value]));
     // Prices that moved in between are read again, so that all of it is of one moment.
     if (PRICE_OPTIONS.some((key) => stored.get(key) !== prices.get(key))) continue;
     const texts = new Map<OptionKey, string>();
-    for (const key of ALL_KEYS) {
+    for (const key of allKeys()) {
       const text = stored.get(key) ?? definitionOf(key).default;
       const isSealed = definitionOf(key).secret === true && stored.has(key);
       texts.set(key, isSealed ? seal.open("option", text) : text);
@@ -114,12 +111,7 @@ export function* refuseMoved(
 ): Steps<void> {
   const { options, channels } = db.t;
   const revision = yield* lockPrices(db, tx);
-  const rows = yield* q(
-    tx
-      .select()
-      .from(options)
-      .where(inArray(options.key, [...ALL_KEYS])),
-  );
+  const rows = yield* q(tx.select().from(options).where(inArray(options.key, allKeys())));
   const areOptionsSame =
     rows.length === state.stored.size && rows.every(({ key, value }) => state.stored.get(key) === value);
   const [newest] = yield* q(

@@ -120,6 +120,29 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
     description: "With what accounts are bound by it; answers how many those were.",
     answer: { success: true, message: "", data: { identities: 3 } },
   },
+  "GET /api/option/ways_in": {
+    tag: "Site",
+    summary: "Ask who could not sign in any more",
+    description:
+      "What would go with an option's new text: accounts that have no other way in, and passkeys of another host. Nothing is " +
+      "saved; refused with `last_method` where root would be locked out.",
+    fields: { key: "Name of an option.", value: "What it would be set to." },
+    answer: {
+      success: true,
+      message: "",
+      data: { accounts_without_sign_in: 3, passkeys_orphaned: 0 },
+    },
+  },
+  "GET /api/custom-oauth-provider/{id}/ways_in": {
+    tag: "Site",
+    summary: "Ask who could not sign in without a provider",
+    description: "As before switching it off or deleting it; nothing is saved.",
+    answer: {
+      success: true,
+      message: "",
+      data: { accounts_without_sign_in: 3, passkeys_orphaned: 0 },
+    },
+  },
   "GET /api/option/version": {
     tag: "Site",
     summary: "See whether a newer release is known",

@@ -13,11 +13,15 @@ import type { RequestRules } from "../../shared/request-rules.ts";
 import { sessionNameOf } from "../endpoints/session-name.ts";
 import type { SessionName } from "../endpoints/session-name.ts";
 import { valueAt } from "../wire/rule-paths.ts";
+import { TURN_STATE, turnStateHome } from "../wire/turn-state.ts";
 import { completionTokens, promptTokens } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Caller } from "./admission.ts";
 import { groupsOf } from "./auto-group.ts";
 import type { Call } from "./call.ts";
+
+/** Where a session was. */
+type Home = Pick<Binding, "channelId" | "keyHash" | "isMixed">;
 
 /** Why a session is served elsewhere than it was. */
 type LeftFor = "off" | "unserved" | "failed" | "unfit" | "key_off" | "resting" | "full";
@@ -35,10 +39,14 @@ export interface CallAffinity {
   readonly template: RequestRules | undefined;
   /** The id of its binding in a group. */
   idIn(group: string): string;
+  /** Who gave the turn state that the call brings back: known also where no binding is left. */
+  readonly turn: Home | undefined;
   /** Bindings that were found for it, the first first. */
-  readonly seen: Binding[];
+  readonly seen: Home[];
   /** Why the last one that was found is not followed. */
   leftFor: LeftFor | undefined;
+  /** Its upstream could not read the proofs in its conversation, and got it without them. */
+  wasRejected: boolean;
   /** The attempt under way is where it was bound. */
   isBound: boolean;
   /** Once it is served: as the log tells it. */
@@ -145,19 +153,20 @@ function bringsProof({ body, request }: NamedCall): boolean {
     text.includes('"signature"') ||
     text.includes("hought_signature") ||
     text.includes("houghtSignature") ||
-    request.headers.has("x-codex-turn-state")
+    request.headers.has(TURN_STATE)
   );
 }
 
-/** Undefined where nothing names a session, or nothing is to choose. */
+/** Undefined where nothing names a session, or nothing is to choose and nothing bound. */
 export function affinityOf(
-  deps: Pick<Deps, "options" | "routing" | "affinity">,
+  deps: Pick<Deps, "options" | "routing" | "affinity" | "seal">,
   call: NamedCall,
 ): CallAffinity | undefined {
   const { options, affinity } = deps;
   if (!options.get("channel_affinity_setting.enabled")) return undefined;
   const rules = options.get("channel_affinity_setting.rules");
-  if (rules.length === 0 && !hasChoice(deps, call.caller, call.model)) return undefined;
+  // Where the last choice has gone, bindings still say whose proofs a call brings back.
+  if (rules.length === 0 && affinity.isEmpty() && !hasChoice(deps, call.caller, call.model)) return undefined;
   const named =
     (rules.length > 0 ? namedByRule(call, compiledRules(rules)) : undefined) ??
     (call.endpoint.isConversation ? byItself(call) : undefined);
@@ -184,12 +193,26 @@ export function affinityOf(
       if (id === undefined) ids.set(group, (id = affinity.idOf({ ...name, group })));
       return id;
     },
+    turn: turnHomeOf(deps, call),
     seen: [],
     leftFor: undefined,
+    wasRejected: false,
     isBound: false,
     state: undefined,
     fingerprint: "",
   };
+}
+
+function turnHomeOf(
+  { seal, routing }: Pick<Deps, "seal" | "routing">,
+  { request, caller }: NamedCall,
+): Home | undefined {
+  const state = request.headers.get(TURN_STATE);
+  const home = state === null ? undefined : turnStateHome(seal, caller.user.id, state);
+  const channel = home && routing.channel(home.channelId);
+  const keyIndex = channel?.keys.findIndex(home?.isKey ?? (() => false)) ?? -1;
+  const keyHash = channel?.keyRows[keyIndex]?.hash;
+  return channel && keyHash !== undefined ? { channelId: channel.id, keyHash, isMixed: false } : undefined;
 }
 
 function byItself({ request, endpoint, body }: NamedCall): Named | undefined {
@@ -221,8 +244,9 @@ export function boundPlace(
 ): (PickedChannel & { keyIndex: number }) | undefined {
   const { affinity } = request;
   affinity.isBound = false;
+  const { turn } = affinity;
   for (const group of groupsOf(request.caller)) {
-    const binding = services.deps.affinity.find(affinity.idIn(group), nowMs);
+    const binding = services.deps.affinity.find(affinity.idIn(group), nowMs) ?? turn;
     if (!binding) continue;
     if (!affinity.seen.includes(binding)) affinity.seen.push(binding);
     const found = followed(services, request, { binding, group }, nowMs);
@@ -240,7 +264,7 @@ export function boundPlace(
 function followed(
   { deps, picker }: AffinityServices,
   { model, tokens, accepts, excluded }: BoundRequest,
-  { binding, group }: { binding: Binding; group: string },
+  { binding, group }: { binding: Home; group: string },
   nowMs: number,
 ): { channel: Channel; keyIndex: number } | LeftFor {
   const channel = deps.routing.channel(binding.channelId);
@@ -260,7 +284,7 @@ function followed(
 }
 
 /** Place of the bound key, where it is still there and on. */
-function keyIn({ keyRows }: Channel, { keyHash }: Binding): number {
+function keyIn({ keyRows }: Channel, { keyHash }: Home): number {
   return keyRows.findIndex(({ hash, status }) => hash === keyHash && status === KeyStatus.on);
 }
 
@@ -281,14 +305,32 @@ export function keepServed(
   const known = deps.affinity.find(id, nowMs);
   if (known?.channelId === channel.id && known.keyHash === keyHash) {
     known.strength = affinity.strength;
+    if (affinity.wasRejected) known.isMixed = true;
     deps.affinity.keep(id, known, nowMs, isOfTopTier(routing, channel, { group, model }));
     return;
   }
   if (known && stays(deps, affinity, known, options.get("channel_affinity_setting.switch_on_success")))
     return;
   const { strength, rule, ttlMs } = affinity;
-  const isMixed = strength === "own" && known !== undefined;
-  deps.affinity.bind(id, { channelId: channel.id, keyHash, strength, rule, ttlMs, isMixed }, nowMs);
+  deps.affinity.bind(
+    id,
+    { channelId: channel.id, keyHash, strength, rule, ttlMs, isMixed: affinity.wasRejected },
+    nowMs,
+  );
+}
+
+/**
+ * Whether the call goes without its proofs: another account made them, or the one that is asked has said of this conversation that
+ * it cannot read them.
+ */
+export function leavesProofs(
+  affinity: CallAffinity | undefined,
+  { channel, keyIndex }: { channel: Channel; keyIndex: number },
+): boolean {
+  const [home] = affinity?.strength === "own" ? (affinity?.seen ?? []) : [];
+  if (!home) return false;
+  const isHome = home.channelId === channel.id && home.keyHash === channel.keyRows[keyIndex]?.hash;
+  return home.isMixed || !isHome;
 }
 
 /** Another call of the session has bound it meanwhile, or only what is gone may be replaced. */

@@ -8,6 +8,7 @@ import { useT } from "../../../lib/i18n.ts";
 import { toast, toastFailure } from "../../../lib/toasts.ts";
 import type { DriftReport } from "../../../lib/wire.ts";
 import { FailureNotice } from "../../../ui/feedback.tsx";
+import { Segments } from "../../../ui/segments.tsx";
 import type { CostPartProps } from "./props.ts";
 import { costText } from "./cost-text.ts";
 import { useRead } from "./use-read.ts";
@@ -43,19 +44,13 @@ export function CostDrift({ channelId, canWrite, version, onChanged }: CostPartP
         <h2 id="cost-drift" className="mr-auto">
           {t("cost.drift")}
         </h2>
-        <div className="join" role="group" aria-label={t("cost.days")}>
-          {DAYS.map((each) => (
-            <button
-              key={each}
-              type="button"
-              className="btn btn-sm btn-default join-item"
-              aria-pressed={each === days}
-              onClick={() => setDays(each)}
-            >
-              {t("cost.day", { count: each })}
-            </button>
-          ))}
-        </div>
+        <Segments
+          label={t("cost.days")}
+          of={DAYS}
+          chosen={days}
+          textOf={(count) => t("cost.day", { count })}
+          onChoose={setDays}
+        />
       </div>
       {failure === undefined ? null : <FailureNotice text={failure} onRetry={again} />}
       {found && found.source === null ? <p className="text-muted">{t("cost.noDrift")}</p> : null}

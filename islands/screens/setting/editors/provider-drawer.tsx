@@ -28,6 +28,7 @@ import {
   withPreset,
 } from "./provider-values.ts";
 import type { CustomProvider, ProviderValues } from "./provider-values.ts";
+import { maySwitchOff } from "../ways-in.ts";
 
 export interface ProviderDrawerProps {
   /** Undefined: a new one. */
@@ -58,6 +59,8 @@ export default function ProviderDrawer({ row, onClose, onSaved }: ProviderDrawer
   const save = async (values: ProviderValues, changed: Partial<ProviderValues>) => {
     const providers = api["custom-oauth-provider"];
     if (isNew) await call(providers.post(providerBody(values)));
+    else if (changed.enabled === false && !(await maySwitchOff(row.slug, row.name)))
+      throw new DOMException("thought better of", "AbortError");
     else await call(providers({ id: row.slug }).put(providerBody(changed)));
     toast({ text: t("common.saved", { name: values.name }) });
     onSaved();

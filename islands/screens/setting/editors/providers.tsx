@@ -1,5 +1,5 @@
 // All ways to sign in by somebody else: which are on, what the others lack, and the address that each server has to know.
-// Refuses to delete one without saying how many accounts are bound to it.
+// Refuses to delete one without saying how many accounts are bound to it, and how many have nothing else.
 import { Plus } from "lucide-react";
 import { useEffect, useState } from "react";
 import { api, call, failureMessage } from "../../../lib/api.ts";
@@ -11,6 +11,7 @@ import { Chip, StatusDot } from "../../../ui/badges.tsx";
 import { confirm } from "../../../ui/confirm.tsx";
 import { CopyButton } from "../../../ui/copy-button.tsx";
 import type { GroupExtraProps } from "../editor-props.ts";
+import { providerLossText } from "../ways-in.ts";
 import { builtInStates, customState } from "./sign-in-rows.ts";
 import type { ProviderState } from "./sign-in-rows.ts";
 import type { ProviderDrawerProps } from "./provider-drawer.tsx";
@@ -33,11 +34,19 @@ export default function Providers({ rows }: GroupExtraProps) {
   useEffect(() => void load(), []);
 
   const remove = async (row: CustomProvider) => {
+    let loss: string;
+    try {
+      loss = await providerLossText(row.slug);
+    } catch (error) {
+      toastFailure(error);
+      return;
+    }
+    const bound = t(row.identities === 0 ? "editor.providers.deleteNone" : "editor.providers.deleteText", {
+      count: row.identities,
+    });
     const isSure = await confirm({
       title: t("editor.providers.delete", { name: row.name }),
-      text: t(row.identities === 0 ? "editor.providers.deleteNone" : "editor.providers.deleteText", {
-        count: row.identities,
-      }),
+      text: [bound, loss].filter(Boolean).join(" "),
       action: t("editor.providers.deleteAction"),
       isDanger: true,
       ...(row.identities > 20 ? { typed: String(row.identities) } : {}),

@@ -12,7 +12,7 @@ import { forgetDevices } from "../devices.ts";
 import { letterLanguage, letterOf, siteLink } from "../letter-form.ts";
 import { factorWords } from "../letter-texts.ts";
 import { postSteps, sendSoon } from "../outbox.ts";
-import { lastOwnCheck } from "../providers/methods.ts";
+import { lastOwnSteps } from "../providers/methods.ts";
 import { lockUserSteps, markFactorSteps, removeFactorSteps } from "./factor-rows.ts";
 import type { FactorTold } from "./factor-rows.ts";
 import type { PasskeyDeps } from "./passkeys.ts";
@@ -85,13 +85,12 @@ export async function removeOwnTotp(deps: ChangeDeps, actor: UserAccount, told: 
 
 /** Removes a passkey of one's own. Throws `record_missing`, and `last_method` where it is the last way in. */
 export async function removeOwnPasskey(
-  deps: ChangeDeps & Parameters<typeof lastOwnCheck>[0],
+  deps: ChangeDeps & Parameters<typeof lastOwnSteps>[1],
   actor: UserAccount,
   id: number,
   told: FactorTold,
 ): Promise<void> {
   const { passkeys } = deps.db.t;
-  const checkLast = await lastOwnCheck(deps, actor.id);
   await deps.db.atomic(function* (tx) {
     yield* lockUserSteps(tx, deps, actor.id);
     const [row] = yield* q(
@@ -101,7 +100,7 @@ export async function removeOwnPasskey(
         .returning({ name: passkeys.name }),
     );
     if (!row) throw refuse("record_missing");
-    yield* checkLast(tx);
+    yield* lastOwnSteps(tx, deps, actor.id);
     yield* markFactorSteps(tx, deps, actor.id);
     yield* told(tx, { name: row.name });
   });

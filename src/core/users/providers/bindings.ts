@@ -10,7 +10,7 @@ import type { Deps, UserAccount } from "../../deps.ts";
 import { sendSoon } from "../outbox.ts";
 import type { UserRow } from "../users.ts";
 import { identityLetterSteps } from "./letters.ts";
-import { inTurnSteps, lastOwnCheck } from "./methods.ts";
+import { inTurnSteps, lastOwnSteps } from "./methods.ts";
 import { allProviders } from "./registry.ts";
 import type { ShownProvider } from "./registry.ts";
 
@@ -82,7 +82,6 @@ async function unbind(deps: Deps, user: UserRow, provider: string, by: AuditActo
   const { identities } = deps.db.t;
   const found = (await allProviders(deps)).find(({ id }) => id === provider);
   const label = found?.label ?? provider.slice(0, 32);
-  const checkLast = by.id === user.id ? await lastOwnCheck(deps, user.id) : undefined;
   await deps.db.atomic(function* (tx) {
     yield* inTurnSteps(tx, deps, user.id);
     const [gone] = yield* q(
@@ -92,7 +91,7 @@ async function unbind(deps: Deps, user: UserRow, provider: string, by: AuditActo
         .returning({ label: identities.label, subject: identities.subject }),
     );
     if (!gone) throw new Failure("client", "oauth_unbound", { params: { provider: label } });
-    if (checkLast) yield* checkLast(tx);
+    if (by.id === user.id) yield* lastOwnSteps(tx, deps, user.id);
     const account = gone.label || gone.subject;
     yield* auditSteps(tx, deps, {
       user,

@@ -1,7 +1,7 @@
 // The sign-in providers that ship with the product, as rows: what each is called, where it is asked, and how its profile is read.
 // Refuses to be on without its keys, and without the address that people come back to.
 import { Failure } from "../../../shared/failures.ts";
-import type { OptionKey } from "../../options/definitions.ts";
+import { PROVIDER_SWITCHES } from "../../../shared/ways-in.ts";
 import type { Deps } from "../../deps.ts";
 import { profileFailed, subjectOf, textOf } from "./ask.ts";
 import { oauth2Acts } from "./oauth2.ts";
@@ -15,17 +15,6 @@ export type BuiltInDeps = OidcDeps & Pick<Deps, "options">;
 const GITHUB = "https://github.com";
 const GOOGLE_ISSUER = "https://accounts.google.com";
 const OIDC_SCOPE = "openid profile email";
-
-/** The switch of each, by its id: for what may be switched off. */
-export const PROVIDER_SWITCHES: Readonly<Partial<Record<OptionKey, string>>> = {
-  GitHubOAuthEnabled: "github",
-  "oidc.enabled": "oidc",
-  LinuxDOOAuthEnabled: "linuxdo",
-  "google.enabled": "google",
-  "discord.enabled": "discord",
-  WeChatAuthEnabled: "wechat",
-  TelegramOAuthEnabled: "telegram",
-};
 
 export const BUILT_IN_IDS: ReadonlySet<string> = new Set(Object.values(PROVIDER_SWITCHES));
 

@@ -11,8 +11,9 @@ import { auditSteps } from "../../logs/audit.ts";
 import type { AuditActor } from "../../logs/audit.ts";
 import type { Deps } from "../../deps.ts";
 import { issuerOf } from "./discovery.ts";
+import { refuseProviderLossSteps } from "./methods.ts";
 
-type RowDeps = Pick<Deps, "db" | "clock" | "seal" | "options" | "guard" | "reach" | "ledger">;
+type RowDeps = Pick<Deps, "db" | "clock" | "seal" | "options" | "guard" | "reach" | "ledger" | "logger">;
 
 export type CustomProviderRow = Deps["db"]["t"]["customProviders"]["$inferSelect"];
 
@@ -314,6 +315,7 @@ export async function changeCustomProvider(
   const row = await rowOf(deps, await rowBy(deps, slug), input);
   const { customProviders } = deps.db.t;
   const changed = await deps.db.atomic(function* (tx) {
+    if (!row.enabled) yield* refuseProviderLossSteps(tx, deps, by.id, slug);
     const [after] = yield* q(
       tx.update(customProviders).set(row).where(eq(customProviders.slug, slug)).returning(),
     );
@@ -332,6 +334,7 @@ export async function removeCustomProvider(
 ): Promise<{ identities: number }> {
   const { customProviders, identities } = deps.db.t;
   return deps.db.atomic(function* (tx) {
+    yield* refuseProviderLossSteps(tx, deps, by.id, slug);
     const [gone] = yield* q(
       tx.delete(customProviders).where(eq(customProviders.slug, slug)).returning({ id: customProviders.id }),
     );

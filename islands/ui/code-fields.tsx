@@ -1,17 +1,28 @@
 // The address and the code that proves it: asks for a code, counts down until another may be asked for.
 import { useState } from "react";
-import { api, call, ApiFailure, failureMessage } from "../../lib/api.ts";
-import type { Form } from "../../lib/form.ts";
-import { useT } from "../../lib/i18n.ts";
-import { useLockTime } from "../../lib/lock-time.ts";
-import { announce } from "../../lib/toasts.ts";
-import { Field, TextField } from "../../ui/form.tsx";
-import type { HumanCheck } from "../../ui/human-check.tsx";
-import type { RegisterValues } from "./values.ts";
+import { api, call, ApiFailure, failureMessage } from "../lib/api.ts";
+import type { Form } from "../lib/form.ts";
+import { useT } from "../lib/i18n.ts";
+import { useLockTime } from "../lib/lock-time.ts";
+import { announce } from "../lib/toasts.ts";
+import { Field, TextField } from "./form.tsx";
+import type { HumanCheck } from "./human-check.tsx";
 
 const LOCK_SECONDS = 30;
 
-export function CodeFields({ form, check }: { form: Form<RegisterValues>; check: HumanCheck }) {
+/** By the names that the server's refusals use. */
+export interface CodeValues extends Record<string, unknown> {
+  email: string;
+  verification_code: string;
+}
+
+interface CodeFieldsProps<V extends CodeValues> {
+  form: Form<V>;
+  /** What strangers are asked for; nobody asks those who are signed in. */
+  check: Pick<HumanCheck, "query" | "isReady" | "renew">;
+}
+
+export function CodeFields<V extends CodeValues>({ form, check }: CodeFieldsProps<V>) {
   const t = useT();
   const lock = useLockTime();
   const [isBusy, setBusy] = useState(false);
@@ -70,7 +81,10 @@ export function CodeFields({ form, check }: { form: Form<RegisterValues>; check:
               spellCheck={false}
               value={form.values.verification_code}
               onChange={(event) =>
-                form.set("verification_code", event.target.value.replaceAll(/\D/g, "").slice(0, 6))
+                form.set(
+                  "verification_code",
+                  event.target.value.replaceAll(/\D/g, "").slice(0, 6) as V["verification_code"],
+                )
               }
             />
             <button

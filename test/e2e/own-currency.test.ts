@@ -2,7 +2,7 @@
 // export's, a log text's or the price desk's stays in dollars (money.md 7); its full-width sign is the log's.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright";
-import { PAGE_IS_UP, launchBrowser, openVisit } from "../support/browser.ts";
+import { PAGE_IS_UP, launchBrowser, openVisit, pageRests } from "../support/browser.ts";
 import { signIn, startSample } from "../support/sample.ts";
 import type { Sample } from "../support/sample.ts";
 
@@ -78,7 +78,7 @@ test("no screen names a dollar", async () => {
       await page.waitForSelector(PAGE_IS_UP, { state: "attached" });
     if (opened !== undefined && opened !== "dialog[open]") await page.locator(opened).first().click();
     if (opened !== undefined) await page.locator("dialog[open]").first().waitFor();
-    await page.waitForLoadState("networkidle");
+    await pageRests(page);
     const words = await wordsOf(page);
     stray.push(...words.filter((each) => each.includes("$")).map((each) => `${path}: ${each.slice(0, 80)}`));
     shown += words.filter((each) => each.includes(SYMBOL)).length;

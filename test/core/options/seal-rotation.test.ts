@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { eq, getTableColumns, is } from "drizzle-orm";
 import { PgColumn } from "drizzle-orm/pg-core";
 import { createSealer, SEAL_PURPOSES } from "../../../src/core/kit/seal.ts";
+import type { Sealer } from "../../../src/core/kit/seal.ts";
 import { internalRow, MAC_KEY, openSealer } from "../../../src/core/options/seal-keys.ts";
 import {
   beginRotation,
@@ -96,10 +97,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   /** How many sealed texts open under which of the two. */
   async function census(from: string, to: string): Promise<{ old: number; new: number; lost: number }> {
     const count = { old: 0, new: 0, lost: 0 };
-    const opens = (secret: string, text: string) =>
+    const [oldSealer, newSealer] = [createSealer(from), createSealer(to)];
+    const opens = (sealer: Sealer, text: string) =>
       SEAL_PURPOSES.some((purpose) => {
         try {
-          return createSealer(secret).open(purpose, text) !== undefined;
+          return sealer.open(purpose, text) !== undefined;
         } catch {
           return false;
         }
@@ -109,8 +111,8 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       for (const { value } of rows as { value: string }[]) {
         const text = field === undefined ? value : String(/"s1\.[\w-]+"/.exec(value) ?? "").slice(1, -1);
         if (!text.startsWith("s1.")) continue;
-        if (opens(to, text)) count.new += 1;
-        else if (opens(from, text)) count.old += 1;
+        if (opens(newSealer, text)) count.new += 1;
+        else if (opens(oldSealer, text)) count.old += 1;
         else count.lost += 1;
       }
     }

@@ -10,6 +10,7 @@ import type { FakeRealtime } from "../../support/fake-realtime.ts";
 import { startTestApp } from "../../support/app.ts";
 import { attach, MODEL, startRealtimeGateway } from "./support.ts";
 import type { RealtimeGateway, SocketClient } from "./support.ts";
+import { untilSo } from "../../support/turns.ts";
 
 let g: RealtimeGateway;
 let other: FakeRealtime;
@@ -304,7 +305,7 @@ test("five hundred idle sessions hold their amounts and give them all back", asy
   // Five hundred tokens of sound each, at 8 × 2 × 2.5.
   expect(user?.reserved).toBe(500 * 500 * 40);
   await Promise.all(clients.map(end));
-  while ((user?.reserved ?? 0) > 0) await new Promise((resolve) => setImmediate(resolve));
+  await untilSo(() => (user?.reserved ?? 0) === 0);
 });
 
 test("a stopping server lets a response finish, records it, and says goodbye", async () => {

@@ -5,7 +5,7 @@
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from "node:fs";
 import { availableParallelism, freemem, tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
-import { BINARY_VARIABLE } from "../test/support/server.ts";
+import { BINARY_VARIABLE, withParent } from "../test/support/server.ts";
 import { ensureChromium } from "./install-chromium.ts";
 import { ensurePostgres } from "./install-postgres.ts";
 import { ensurePackages } from "./packages.ts";
@@ -232,7 +232,8 @@ async function runGroup(
   env: Record<string, string>,
   limitMs: number,
 ): Promise<Result> {
-  const command = [BUN, "test", ...group.flags, ...flags, ...group.files];
+  // A run that is killed takes its tests with it.
+  const command = [...withParent(), BUN, "test", ...group.flags, ...flags, ...group.files];
   const child = Bun.spawn(command, {
     cwd: PROJECT_DIR,
     // Libraries as they ship; React's `act`, which islands are tested by, is in its development build alone.

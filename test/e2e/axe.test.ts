@@ -12,9 +12,9 @@ import {
 } from "../../scripts/budgets.ts";
 import { startTestApp } from "../support/app.ts";
 import { violationsOf } from "../support/axe.ts";
-import { PAGE_IS_UP, launchBrowser, openVisit } from "../support/browser.ts";
+import { PAGE_IS_UP, launchBrowser, openVisit, pageRests } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
-import { signIn, standInForPictures, startSample } from "../support/sample.ts";
+import { openPayments, signIn, standInForPictures, startSample } from "../support/sample.ts";
 import type { Sample, SampleRole } from "../support/sample.ts";
 
 const DESKTOP = { width: 1440, height: 900 };
@@ -116,6 +116,41 @@ describe("every page", () => {
     await visit.close();
     await bare.close();
   });
+});
+
+describe("where payments are open", () => {
+  const paths: readonly [path: string, role: SampleRole][] = [
+    ["/topup", "user"],
+    ["/topup?order=1", "user"],
+    ["/order?order=1", "root"],
+    ["/setting?tab=payment", "root"],
+  ];
+  beforeAll(() => openPayments(sample));
+  afterAll(() => sample.app.deps.options.set("SelfUseModeEnabled", "true"));
+
+  test.each(paths)(
+    "%s of a %s is sound, wide and narrow, in both themes and languages",
+    async (path, role) => {
+      for (const [viewport, language] of [
+        [DESKTOP, "en"],
+        [NARROWEST, "zh"],
+      ] as const) {
+        const visit = await open(path, role, viewport, language);
+        await pageRests(visit.page);
+        const found = await violationsOf(visit.page);
+        await switchTheme(visit, "dark");
+        found.push(...(await violationsOf(visit.page, { only: ["color-contrast"] })));
+        if ((await sidewaysOf(visit)) > 0) found.push("the page scrolls sideways");
+        if (path === "/topup") await visit.page.getByTestId("payable").waitFor();
+        expect({
+          width: viewport.width,
+          found,
+          problems: visit.problems,
+        }).toEqual({ width: viewport.width, found: [], problems: [] });
+        await visit.close();
+      }
+    },
+  );
 });
 
 /** What opens over a page: how, and what then has to be there. */

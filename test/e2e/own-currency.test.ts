@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright";
 import { PAGE_IS_UP, launchBrowser, openVisit, pageRests } from "../support/browser.ts";
-import { signIn, startSample } from "../support/sample.ts";
+import { openPayments, signIn, startSample } from "../support/sample.ts";
 import type { Sample } from "../support/sample.ts";
 
 /** Address, and what is opened over it. */
@@ -42,7 +42,10 @@ beforeAll(async () => {
   await options.set("CustomCurrencySymbol", SYMBOL);
   await options.set("CustomCurrencyExchangeRate", "100");
   await options.set("QuotaDisplayType", "CUSTOM");
-}, 60_000);
+  // What is paid has a currency of its own, which is not dollars here.
+  await openPayments(sample);
+  await options.set("StripeCurrency", "eur");
+}, 120_000);
 afterAll(async () => {
   await browser.close();
   await sample.app.close();
@@ -88,4 +91,4 @@ test("no screen names a dollar", async () => {
   expect(shown).toBeGreaterThan(WALK.length);
   expect(visit.problems).toEqual([]);
   await visit.close();
-}, 60_000);
+}, 120_000);

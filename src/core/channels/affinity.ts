@@ -116,7 +116,7 @@ export interface AffinityStore {
 }
 
 /** The rule under which stored responses are counted. */
-const STORED_RULE = "stored-response";
+export const STORED_RULE = "stored-response";
 const ID_CHARS = 32;
 /** Of an id, what log rows tell. */
 export const FINGERPRINT_CHARS = 8;

@@ -1,7 +1,7 @@
 // Where a session stays: what of a request names it, which channel and key it is bound to, and what becomes of that with each call.
 // A binding is a wish: whatever is off, resting, full, or has failed in this call is passed by, and whoever answers is bound.
 import { RE2JS } from "re2js";
-import { FINGERPRINT_CHARS } from "../../core/channels/affinity.ts";
+import { FINGERPRINT_CHARS, STORED_RULE } from "../../core/channels/affinity.ts";
 import type { Binding, Strength } from "../../core/channels/affinity.ts";
 import type { PickedChannel, Picker } from "../../core/channels/picker.ts";
 import type { Channel } from "../../core/channels/rows.ts";
@@ -70,19 +70,28 @@ const compiled = new WeakMap<readonly AffinityRule[], readonly CompiledRule[]>()
 function compiledRules(rules: readonly AffinityRule[]): readonly CompiledRule[] {
   const known = compiled.get(rules);
   if (known) return known;
-  const made = rules.map((rule): CompiledRule => {
-    const hasTemplate = Object.keys(rule.param_override_template).length > 0;
-    return {
-      rule,
-      models: rule.model_regex.map((pattern) => RE2JS.compile(pattern)),
-      paths: rule.path_regex.map((pattern) => RE2JS.compile(pattern)),
-      agents: rule.user_agent_include.map((part) => part.toLowerCase()),
-      value: rule.value_regex === "" ? undefined : RE2JS.compile(rule.value_regex),
-      template: hasTemplate ? readRequestRules(rule.param_override_template).rules : undefined,
-    };
-  });
+  const made = rules.flatMap(compiledRule);
   compiled.set(rules, made);
   return made;
+}
+
+/** A rule that was stored by who checks less is nobody's: calls go on without it. */
+function compiledRule(rule: AffinityRule): CompiledRule[] {
+  const hasTemplate = Object.keys(rule.param_override_template).length > 0;
+  try {
+    return [
+      {
+        rule,
+        models: rule.model_regex.map((pattern) => RE2JS.compile(pattern)),
+        paths: rule.path_regex.map((pattern) => RE2JS.compile(pattern)),
+        agents: rule.user_agent_include.map((part) => part.toLowerCase()),
+        value: rule.value_regex === "" ? undefined : RE2JS.compile(rule.value_regex),
+        template: hasTemplate ? readRequestRules(rule.param_override_template).rules : undefined,
+      },
+    ];
+  } catch {
+    return [];
+  }
 }
 
 type NamedCall = Pick<Call, "request" | "endpoint" | "caller" | "body" | "model">;
@@ -145,16 +154,12 @@ function hasChoice({ routing }: Pick<Deps, "routing">, caller: Caller, model: st
   return (first.entries[0]?.channel.keys.length ?? 0) > 1;
 }
 
+/** One look for all: a search for each of them takes ten times as long. */
+const PROOF = /"encrypted_content"|"signature"|hought_?[Ss]ignature/;
+
 /** What only the account that made it can read. */
 function bringsProof({ body, request }: NamedCall): boolean {
-  const { text } = body;
-  return (
-    text.includes('"encrypted_content"') ||
-    text.includes('"signature"') ||
-    text.includes("hought_signature") ||
-    text.includes("houghtSignature") ||
-    request.headers.has(TURN_STATE)
-  );
+  return PROOF.test(body.text) || request.headers.has(TURN_STATE);
 }
 
 /** Undefined where nothing names a session, or nothing is to choose and nothing bound. */
@@ -236,14 +241,28 @@ interface AffinityServices {
   picker: Picker;
 }
 
-/** Channel and key that the session is bound to, where they may be asked now. */
+/** Channel and key that the session is bound to, where they may be asked now; they are: whoever rested is tried by this call. */
 export function boundPlace(
   services: AffinityServices,
   request: BoundRequest,
   nowMs: number,
 ): (PickedChannel & { keyIndex: number }) | undefined {
+  const found = boundHome(services, request, nowMs);
+  request.affinity.isBound = found !== undefined;
+  if (!found) return undefined;
+  const { deps, picker } = services;
+  if (!picker.isCalm()) picker.take(found.channel, request.model, nowMs);
+  deps.keyring.take(found.channel, found.keyIndex, request.model, nowMs);
+  return found;
+}
+
+/** The same without asking anybody. */
+function boundHome(
+  services: AffinityServices,
+  request: BoundRequest,
+  nowMs: number,
+): (PickedChannel & { keyIndex: number }) | undefined {
   const { affinity } = request;
-  affinity.isBound = false;
   const { turn } = affinity;
   for (const group of groupsOf(request.caller)) {
     const binding = services.deps.affinity.find(affinity.idIn(group), nowMs) ?? turn;
@@ -254,7 +273,6 @@ export function boundPlace(
       affinity.leftFor = found;
       continue;
     }
-    affinity.isBound = true;
     return { ...found, group };
   }
   return undefined;
@@ -275,11 +293,8 @@ function followed(
   const keyIndex = keyIn(channel, binding);
   if (keyIndex === -1) return "key_off";
   if (deps.keyring.restOf(channel, keyIndex, model, nowMs)) return "resting";
-  const isCalm = picker.isCalm();
-  if (!isCalm && !picker.isUsable(channel, model, nowMs)) return "resting";
+  if (!picker.isCalm() && !picker.isUsable(channel, model, nowMs)) return "resting";
   if (channel.isCapped && !deps.caps.hasRoom(channel, keyIndex, tokens, nowMs)) return "full";
-  if (!isCalm) picker.take(channel, model, nowMs);
-  deps.keyring.take(channel, keyIndex, model, nowMs);
   return { channel, keyIndex };
 }
 
@@ -299,10 +314,12 @@ export function keepServed(
   const id = affinity.idIn(group);
   const keyHash = channel.keyRows[keyIndex]?.hash ?? "";
   const [before] = affinity.seen;
-  const isHome = before?.channelId === channel.id && before.keyHash === keyHash;
-  affinity.fingerprint = id.slice(0, FINGERPRINT_CHARS);
-  affinity.state = before ? (isHome ? "kept" : "switched") : "new";
   const known = deps.affinity.find(id, nowMs);
+  // Of a call that goes on from a stored response nobody looked.
+  const home = before ?? known;
+  const isHome = home?.channelId === channel.id && home.keyHash === keyHash;
+  affinity.fingerprint = id.slice(0, FINGERPRINT_CHARS);
+  affinity.state = isHome ? "kept" : before ? "switched" : "new";
   if (known?.channelId === channel.id && known.keyHash === keyHash) {
     known.strength = affinity.strength;
     if (affinity.wasRejected) known.isMixed = true;
@@ -355,8 +372,23 @@ function isOfTopTier(
   return !top || priority >= top.priority;
 }
 
-/** As the log row tells it to administrators; nothing of the value but its fingerprint. */
-export function affinityNote(affinity: CallAffinity): Record<string, unknown> {
+/** By which rule the call found its place, and whether it was the old one; undefined: by none. */
+export function placedBy({
+  affinity,
+  pinnedKey,
+}: Pick<Call, "affinity" | "pinnedKey">): { rule: string; state: "new" | "kept" | "switched" } | undefined {
+  if (pinnedKey !== undefined) return { rule: STORED_RULE, state: "kept" };
+  return affinity?.state === undefined ? undefined : { rule: affinity.rule, state: affinity.state };
+}
+
+/** As the log row tells it to administrators; nothing of the value but its fingerprint. Undefined: no session, and nothing stored. */
+export function affinityNote({
+  affinity,
+  pinnedKey,
+}: Pick<Call, "affinity" | "pinnedKey">): Record<string, unknown> | undefined {
+  if (pinnedKey !== undefined)
+    return { rule_name: STORED_RULE, key_source: "previous_response_id", strength: "must", state: "kept" };
+  if (affinity?.state === undefined) return undefined;
   const { rule, source, fingerprint, strength, state, leftFor, seen } = affinity;
   const [before] = seen;
   return {

@@ -12,11 +12,12 @@ export const PROOF_NAMES: Readonly<Record<DialectName, string>> = {
   gemini: "thoughtSignature",
 };
 
-/** Proofs travel in these fields; most bodies have none of them. */
+/** Proofs travel in these fields; one look for all, a search for each takes ten times as long. */
+const FIELDS = /ignature|encrypted_content|redacted_thinking/;
+
+/** Most bodies have none of them. */
 export function mayHoldProof(text: string): boolean {
-  return (
-    text.includes("ignature") || text.includes("encrypted_content") || text.includes("redacted_thinking")
-  );
+  return FIELDS.test(text);
 }
 
 /**

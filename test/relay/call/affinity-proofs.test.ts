@@ -170,6 +170,22 @@ describe.each(DATABASE_KINDS)("proofs on %s", (database) => {
     expect((await g.post("/v1/messages", body, { "session-id": "another" })).status).toBe(400);
   });
 
+  test("what goes on from a stored response goes to its account, and its session comes along", async () => {
+    const { model } = await twoChannels(1);
+    await g.post("/v1/responses", { model, input: "one" }, {});
+    const next = { model, input: "two", previous_response_id: "resp_1" };
+    const [home] = g.upstream.requests.map(keyOf);
+    const row = await g.charged(async () => {
+      expect((await g.post("/v1/responses", next, { "session-id": "stored" })).status).toBe(200);
+    });
+    expect(row.other["admin_info"]).toMatchObject({
+      channel_affinity: { rule_name: "stored-response", strength: "must", state: "kept" },
+    });
+    for (let turn = 0; turn < 3; turn++)
+      await g.post("/v1/responses", { model, input: "three", store: false }, { "session-id": "stored" });
+    expect(new Set(g.upstream.requests.map(keyOf))).toEqual(new Set([home ?? ""]));
+  });
+
   test("a channel that wants it is told a session by a hash of user and name, where the client told no key of its own", async () => {
     const model = `gpt-hint-${++serial}`;
     const fields = { baseUrl: g.upstream.url, models: model, settings: '{"session_hint":true}' };

@@ -22,7 +22,7 @@ const STEP_PX = 256;
 const ASSUMED_PX = 1600;
 
 /** A column that is drawn, and the room before it of those that are not, in pixels. */
-export interface DrawnColumn {
+interface DrawnColumn {
   at: number;
   gap: number;
 }

@@ -30,6 +30,7 @@ import {
   render,
   save,
 } from "./report.ts";
+import { benchRows } from "./rows.ts";
 import { closedLoop, ensureWrk } from "./wrk.ts";
 
 const PROJECT_DIR = dirname(import.meta.dir);
@@ -439,14 +440,21 @@ async function main(options: Options, dir: string, cleanups: (() => Promise<void
 const dir = mkdtempSync(join(tmpdir(), "weir-bench-"));
 const cleanups: (() => Promise<void>)[] = [];
 let exitCode = 0;
-try {
-  const options = readOptions(process.argv.slice(2));
+
+async function figuresOf(args: string[]): Promise<void> {
+  const options = readOptions(args);
   const figures = await main(options, dir, cleanups);
   // Written first: minutes of measuring must not be lost to a fault of the table.
   const file = await save(figures);
   console.log(`\n${render(figures)}\n`);
   console.log(`written to ${file.replace(`${PROJECT_DIR}/`, "")}`);
   if (goalsOf(figures).some((goal) => goal.reached === false)) exitCode = 2;
+}
+
+try {
+  const [, , section, ...args] = process.argv;
+  if (section === "rows") await benchRows(args, dir);
+  else await figuresOf(process.argv.slice(2));
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   exitCode = 1;

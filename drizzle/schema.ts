@@ -1171,7 +1171,7 @@ export function buildSchema(d: Dialect) {
     "price_revisions",
     {
       id: d.big().primaryKey(),
-      /** write, reset, apply, schedule, sync or undo. */
+      /** write, reset, plans, apply, schedule, sync, cli or undo. */
       kind: d.text().notNull(),
       /** 0: the program itself. */
       userId: d.big().notNull().default(0),

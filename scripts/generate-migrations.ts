@@ -42,6 +42,26 @@ for (const dialect of DIALECTS) {
   if (child.exitCode !== 0) process.exit(child.exitCode);
 }
 
+/**
+ * What drizzle-kit cannot say: on PostgreSQL the log is cut into months (core/logs/retention.ts), so that its key holds the
+ * time; rows of no month's part lie in `logs_rest`.
+ */
+function partitioned(text: string): string {
+  const begin = text.indexOf('CREATE TABLE "logs" (');
+  const end = text.indexOf("\n);", begin);
+  if (begin < 0 || text.includes("PARTITION BY")) return text;
+  const table = text.slice(begin, end).replace('"id" bigint PRIMARY KEY', '"id" bigint');
+  const rest = 'CREATE TABLE "logs_rest" PARTITION OF "logs" DEFAULT;';
+  return `${text.slice(0, begin)}${table},
+\tCONSTRAINT "logs_id_created_at_pk" PRIMARY KEY("id","created_at")
+) PARTITION BY RANGE ("created_at");
+--> statement-breakpoint
+${rest}${text.slice(end + 3)}`;
+}
+
+for (const file of new Bun.Glob("drizzle/migrations/postgres/*.sql").scanSync("."))
+  writeFileSync(file, partitioned(readFileSync(file, "utf8")));
+
 const imports: string[] = [];
 const lists: string[] = [];
 for (const dialect of DIALECTS) {

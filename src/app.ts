@@ -37,6 +37,7 @@ import { createCostBook } from "./core/costs/book.ts";
 import { createPriceBook } from "./core/prices/price-book.ts";
 import { priceRecorder } from "./core/prices/revisions.ts";
 import { createReach } from "./net/reach.ts";
+import { createPicker } from "./core/channels/picker.ts";
 import { createRouting } from "./core/channels/routing.ts";
 import { createCatalogue } from "./core/channels/catalogue.ts";
 import { createMaintenance } from "./core/site/maintenance.ts";
@@ -91,7 +92,7 @@ export interface Overrides {
   lookup?: Lookup;
   /** How long an upstream is read on for its usage once the client has left. */
   drainMs?: number;
-  /** Rails of payment in place of the shipped ones. */
+  /** Rails of payment in place of the shipped ones; their options have been made known (`addRailOptions`). */
   rails?: readonly PaymentRail[];
   /** What the inbox takes for the space on the disk, and for an outage. */
   looks?: Pick<LookDeps, "diskSpace" | "awayMs">;
@@ -101,6 +102,11 @@ const guardOf =
   (deps: () => Deps): Deps["guard"] =>
   (address, limits) =>
     deps().guard(address, limits);
+
+/** What decides who serves a call. */
+function choosersOf(routing: Deps["routing"], caps: Deps["caps"]): Pick<Deps, "picker" | "keyring" | "caps"> {
+  return { picker: createPicker(routing), keyring: createKeyring(caps), caps };
+}
 
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
   prepareDataDir(env.dataDir);
@@ -141,7 +147,6 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const prices = createPriceBook(options, () => clock.nowMs());
   const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
   const inbox = await createInbox({ ...base, reach, guard: guardOf(() => deps) });
-  const caps = createCaps(ledger, clock);
   const deps: Deps = {
     ...base,
     sessions,
@@ -157,9 +162,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     inbox,
     guard: createGuard(overrides.lookup),
     reach,
-    keyring: createKeyring(caps),
+    ...choosersOf(routing, createCaps(ledger, clock)),
     affinity: createAffinityStore(base),
-    caps,
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),
     version: packageJson.version,
@@ -195,7 +199,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   });
   const jobs = createScheduler(
     deps,
-    jobsOf(deps, watch, () => pollTasks(deps)),
+    jobsOf(deps, watch, () => pollTasks(deps), env.logRetentionDays),
   );
   return {
     deps,

@@ -32,6 +32,8 @@ export interface Env {
   logLevel: LogLevel;
   /** So long journal files stay whose entries the database has. */
   journalKeepMinutes: number;
+  /** Calls and errors leave the log after so many days; 0 = never. Their sums stay. */
+  logRetentionDays: number;
   /** A data directory that had a product may start on an empty database. */
   startsNew: boolean;
   /** How long a start waits for a PostgreSQL that is not there yet; 0 = not at all. */
@@ -107,6 +109,12 @@ export function readEnv(source: Record<string, string | undefined> = process.env
       `JOURNAL_KEEP_MINUTES must be a number from 0 to 10080, not "${source.JOURNAL_KEEP_MINUTES}".`,
     );
   }
+  const logRetentionDays = Number(text("LOG_RETENTION_DAYS", "0"));
+  if (!Number.isInteger(logRetentionDays) || logRetentionDays < 0 || logRetentionDays > 36_500) {
+    throw new EnvError(
+      `LOG_RETENTION_DAYS must be a number from 0 to 36500, not "${source.LOG_RETENTION_DAYS}".`,
+    );
+  }
   const startsNew = text("WEIR_NEW");
   if (startsNew !== "" && startsNew !== "0" && startsNew !== "1") {
     throw new EnvError(`WEIR_NEW must be 1 or empty, not "${source.WEIR_NEW}".`);
@@ -164,6 +172,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     hasProxy: (text("http_proxy") || text("HTTP_PROXY")) !== "",
     logLevel,
     journalKeepMinutes,
+    logRetentionDays,
     startsNew: startsNew === "1",
     databaseWaitSeconds,
     drainSeconds,

@@ -4,6 +4,7 @@ import { Elysia } from "elysia";
 import { account } from "./api/account.ts";
 import { catalog } from "./api/catalog.ts";
 import { channelBulk } from "./api/channel-bulk.ts";
+import { channelHealth } from "./api/channel-health.ts";
 import { channelKeys } from "./api/channel-keys.ts";
 import { channelOps } from "./api/channel-ops.ts";
 import { channelRules } from "./api/channel-rules.ts";
@@ -94,6 +95,16 @@ function settingRoutes(deps: Deps, session: SessionSettings) {
     .use(config(deps, session)); //       /api/config
 }
 
+function channelRoutes(deps: Deps, session: SessionSettings, { watch, probe }: Omit<Gateway, "relay">) {
+  return new Elysia()
+    .use(channelRules(deps, session, probe)) //     /api/channel/try_rules
+    .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy
+    .use(channelKeys(deps, session, watch)) // /api/channel/keys, multi_key/manage
+    .use(channelHealth(deps, session)) // /api/channel/cells
+    .use(channelBulk(deps, session)) //   /api/channel/batch, tag, disabled, fix
+    .use(channels(deps, session)); //      /api/channel
+}
+
 export function createRoutes(deps: Deps, session: SessionSettings, { relay, watch, probe }: Gateway) {
   return new Elysia()
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
@@ -103,11 +114,7 @@ export function createRoutes(deps: Deps, session: SessionSettings, { relay, watc
     .use(system(deps, session)) //        /api/status, /api/setup, /api/notice, /api/about, /api/home_page_content
     .use(peopleRoutes(deps, session)) //  sign-in, registration, accounts: see above
     .use(settingRoutes(deps, session)) // what the site is set to: see above
-    .use(channelRules(deps, session, probe)) //     /api/channel/try_rules
-    .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy
-    .use(channelKeys(deps, session, watch)) // /api/channel/keys, multi_key/manage
-    .use(channelBulk(deps, session)) //   /api/channel/batch, tag, disabled, fix
-    .use(channels(deps, session)) //      /api/channel
+    .use(channelRoutes(deps, session, { watch, probe })) // channels, one and many: see above
     .use(modelNotices(deps, session)) //  /api/model_notice
     .use(inbox(deps, session)) //         /api/inbox
     .use(tokens(deps, session)) //        /api/token

@@ -28,7 +28,14 @@ const RULES: Record<string, readonly string[]> = {
   "src/core/kit": ["src/core/deps.ts", "src/db", "src/shared"],
   "src/core/logs": ["src/core/deps.ts", "src/core/kit", "src/db", "src/shared", "drizzle"],
   "src/core/options": ["src/core/kit", "src/db", "src/shared", "drizzle"],
-  "src/core/prices": ["src/core/deps.ts", "src/core/logs", "src/core/options", "src/db", "src/shared"],
+  "src/core/prices": [
+    "src/core/deps.ts",
+    "src/core/logs",
+    "src/core/options",
+    "src/core/plans",
+    "src/db",
+    "src/shared",
+  ],
   /** What upstreams charge, their bills, and what is earned. */
   "src/core/costs": [
     "src/core/deps.ts",

@@ -1,5 +1,6 @@
 // Which options a question finds: by words of their names, groups and explanations in both languages, by pinyin, by key.
 // Loaded with the first search or the second tab: it brings the texts of every option in both languages along.
+import type { OptionTexts } from "../../src/shared/setting-rows.ts";
 import en from "../../locales/en/option.json" with { type: "json" };
 import zh from "../../locales/zh/option.json" with { type: "json" };
 import { addTexts, language } from "./i18n.ts";
@@ -8,10 +9,16 @@ import { pinyinWords } from "./pinyin.ts";
 type Texts = Readonly<Record<string, string>>;
 const TEXTS: Record<"en" | "zh", Texts> = { en, zh };
 
-export interface Findable {
+interface Named {
   key: string;
+  texts?: OptionTexts | undefined;
+}
+
+export interface Findable extends Named {
   group: string;
 }
+
+const LANGUAGES = ["en", "zh"] as const;
 
 interface Words {
   /** Key and titles, the pinyin of the Chinese one and its initials: what a question may be the beginning of. */
@@ -33,30 +40,32 @@ export function addOptionTexts(): void {
   }
 }
 
+const titleIn = (to: "en" | "zh", { key, texts }: Named): string =>
+  texts?.title[to] ?? TEXTS[to][`title.${key}`] ?? "";
+
 /** Everything that an option can be found by, in small letters. */
-function wordsOf({ key, group }: Findable): Words {
+function wordsOf({ key, group, texts }: Findable): Words {
   const made = known.get(key);
   if (made) return made;
-  const both = (name: string) => `${TEXTS.en[name] ?? ""} ${TEXTS.zh[name] ?? ""}`;
-  const chinese = `${TEXTS.zh[`title.${key}`] ?? ""} ${TEXTS.zh[`group.${group}`] ?? ""}`;
+  const groups = LANGUAGES.map((to) => TEXTS[to][`group.${group}`] ?? "");
+  const [english = "", title = ""] = LANGUAGES.map((to) => titleIn(to, { key, texts }));
+  const help = LANGUAGES.map((to) => texts?.help[to] ?? TEXTS[to][`help.${key}`] ?? "").join(" ");
+  const chinese = `${title} ${groups[1]}`;
   // "RetryTimes" is found by "retry times" as well.
   const spelled = key.replaceAll(/(?<=[a-z])(?=[A-Z])|[._]/g, " ");
-  const names = `${key} ${spelled} ${both(`title.${key}`)} ${both(`group.${group}`)} ${pinyinWords(chinese)}`;
-  const title = TEXTS.zh[`title.${key}`] ?? "";
+  const names = `${key} ${spelled} ${english} ${title} ${groups.join(" ")} ${pinyinWords(chinese)}`;
   const words = {
-    titles: [key, TEXTS.en[`title.${key}`] ?? "", title, ...pinyinWords(title).split(" ")].map((each) =>
-      each.toLowerCase(),
-    ),
+    titles: [key, english, title, ...pinyinWords(title).split(" ")].map((each) => each.toLowerCase()),
     names: names.toLowerCase(),
-    all: `${names} ${both(`help.${key}`)}`.toLowerCase(),
+    all: `${names} ${help}`.toLowerCase(),
   };
   known.set(key, words);
   return words;
 }
 
 /** Its name in the language of the page, wherever the page is. */
-export function settingTitle({ key }: Findable): string {
-  return TEXTS[language.peek()][`title.${key}`] ?? key;
+export function settingTitle(option: Findable): string {
+  return titleIn(language.peek(), option) || option.key;
 }
 
 /** What a command of it is matched by. */

@@ -10,6 +10,7 @@ export type ChannelSummary = ResponseData<typeof api.channel.summary.get>;
 /** A channel's keys in pages, and what a test of them found. */
 export type ChannelKeys = ResponseData<typeof api.channel.multi_key.manage.post>;
 export type ChannelKeyState = ChannelKeys["keys"][number];
+export type ChannelCell = ResponseData<ReturnType<typeof api.channel.cells>["get"]>[number];
 export type UserRow = ResponseData<typeof api.user.search.get>["items"][number];
 export type UserBulkHead = ResponseData<typeof api.user.bulk.get>[number];
 export type UserBulkRun = ResponseData<ReturnType<typeof api.user.bulk>["get"]>;

@@ -6,6 +6,7 @@ import { MARGIN_DIMENSIONS, margins } from "../core/costs/margins.ts";
 import { CACHE_DIMENSIONS, cacheRates } from "../core/logs/cache-rates.ts";
 import { dashboard, DIMENSIONS, FIGURES } from "../core/logs/dashboard.ts";
 import type { Dimension } from "../core/logs/dashboard.ts";
+import { readUntil } from "../core/kit/read-until.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
 import { assertOwnRange, ownSeries, quotaSeries } from "../core/logs/statistics.ts";
@@ -79,9 +80,14 @@ export function data(deps: Deps, session: SessionSettings) {
   };
   const zoneOf = (sent: string | undefined) =>
     sent !== undefined && isTimeZone(sent) ? sent : deps.options.get("site.time_zone");
-  const summary = (sent: SentSummary, dimensions: readonly Dimension[], userId: number | undefined) => {
+  const summary = (
+    sent: SentSummary,
+    request: Request,
+    dimensions: readonly Dimension[],
+    userId: number | undefined,
+  ) => {
     const { from, to } = range(sent);
-    return dashboard(deps, {
+    return dashboard(readUntil(deps, request), {
       userId,
       from,
       to: to + 1,
@@ -91,10 +97,10 @@ export function data(deps: Deps, session: SessionSettings) {
       zone: zoneOf(sent.time_zone),
     });
   };
-  const ownSummary = async (user: UserAccount, sent: SentSummary) => {
+  const ownSummary = async (user: UserAccount, sent: SentSummary, request: Request) => {
     const { from, to } = range(sent);
     assertOwnRange(from, to);
-    return summary(sent, ["model", "key"], user.id);
+    return summary(sent, request, ["model", "key"], user.id);
   };
 
   return (
@@ -102,12 +108,13 @@ export function data(deps: Deps, session: SessionSettings) {
       .use(policy(session))
       .get(
         "/",
-        async ({ query }) => {
+        async ({ query, request }) => {
           assertDashboard(deps);
           const { username } = query;
-          if (!username) return ok(await quotaSeries(deps, range(query)));
+          const reading = readUntil(deps, request);
+          if (!username) return ok(await quotaSeries(reading, range(query)));
           const id = await userIdNamed(deps, username);
-          return ok(await quotaSeries(deps, { ...range(query), user: { id, username } }));
+          return ok(await quotaSeries(reading, { ...range(query), user: { id, username } }));
         },
         { access: "admin", query: t.Object({ ...rangeFields, username: queryText(255) }) },
       )
@@ -122,10 +129,10 @@ export function data(deps: Deps, session: SessionSettings) {
       )
       .get(
         "/summary",
-        async ({ query }) => {
+        async ({ query, request }) => {
           assertDashboard(deps);
           const userId = query.username ? await userIdNamed(deps, query.username) : undefined;
-          return ok(await summary(query, DIMENSIONS, userId));
+          return ok(await summary(query, request, DIMENSIONS, userId));
         },
         { access: "admin", query: t.Object({ ...summaryFields, username: queryText(255) }) },
       )
@@ -169,9 +176,9 @@ export function data(deps: Deps, session: SessionSettings) {
       )
       .get(
         "/self/summary",
-        async ({ actor, query }) => {
+        async ({ actor, query, request }) => {
           assertDashboard(deps);
-          return ok(await ownSummary(actor, query));
+          return ok(await ownSummary(actor, query, request));
         },
         {
           access: "user",

@@ -5,6 +5,7 @@ import { createExportTurns, exportedRows } from "../core/logs/export.ts";
 import type { LogExport } from "../core/logs/export.ts";
 import type { LogJson } from "../core/logs/list.ts";
 import { auditSteps } from "../core/logs/audit.ts";
+import { readUntil } from "../core/kit/read-until.ts";
 import type { Deps } from "../core/deps.ts";
 import { auditActorOf } from "../http/audit-actor.ts";
 import { fileStream } from "../http/file-stream.ts";
@@ -102,10 +103,14 @@ const typesOf = (text = ""): number[] =>
 
 export function logExport(deps: Deps, session: SessionSettings) {
   const turns = createExportTurns();
-  async function* linesOf(asked: LogExport, language: Language): AsyncGenerator<string, void> {
+  async function* linesOf(
+    request: Request,
+    asked: LogExport,
+    language: Language,
+  ): AsyncGenerator<string, void> {
     yield BYTE_ORDER_MARK + csvLine(COLUMNS);
     const perUnit = deps.options.get("QuotaPerUnit");
-    for await (const rows of exportedRows(deps, asked))
+    for await (const rows of exportedRows(readUntil(deps, request, true), asked))
       yield inLanguage(rows, language)
         .map((row) => lineOf(row, perUnit))
         .join("");
@@ -116,7 +121,12 @@ export function logExport(deps: Deps, session: SessionSettings) {
     return fileStream(
       deps,
       { visitors: session.visitors, request },
-      { name: `log-${day}.csv`, type: "text/csv; charset=utf-8", parts: linesOf(asked, language), onEnd },
+      {
+        name: `log-${day}.csv`,
+        type: "text/csv; charset=utf-8",
+        parts: linesOf(request, asked, language),
+        onEnd,
+      },
     );
   }
 

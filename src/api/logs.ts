@@ -2,6 +2,7 @@
 // Refuses users other people's rows; only administrators filter by user and channel and may clear.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import { readUntil } from "../core/kit/read-until.ts";
 import { END_OF_TIME } from "../core/logs/filter.ts";
 import type { LogFilter } from "../core/logs/filter.ts";
 import { logHistogram } from "../core/logs/histogram.ts";
@@ -46,58 +47,69 @@ function keyOf(text: string): string {
   );
 }
 
+/** A page of the list as the console reads it. */
+function pageAnswer(found: LogPage, at: { page: number; pageSize: number }, language: Language) {
+  return ok({
+    items: inLanguage(found.items, language),
+    total: found.total,
+    ...(found.isMore ? { total_more: true } : {}),
+    ...(found.isCut ? { cut: true } : {}),
+    page: at.page,
+    page_size: at.pageSize,
+  });
+}
+
+/** Open ends become now and a month before it. */
+function bounded({ clock }: Pick<Deps, "clock">, filter: LogFilter): LogFilter {
+  const to = filter.to === END_OF_TIME ? Math.floor(clock.nowMs() / 1000) + 1 : filter.to;
+  return { ...filter, to, from: filter.from === 0 ? Math.max(0, to - MONTH_SECONDS) : filter.from };
+}
+
 export function logs(deps: Deps, session: SessionSettings) {
   const tokenOfKey = createKeyReader(deps, session.limits);
-  const page = (found: LogPage, at: { page: number; pageSize: number }, language: Language) =>
-    ok({
-      items: inLanguage(found.items, language),
-      total: found.total,
-      ...(found.isMore ? { total_more: true } : {}),
-      ...(found.isCut ? { cut: true } : {}),
-      page: at.page,
-      page_size: at.pageSize,
-    });
-  /** Open ends become now and a month before it. */
-  const bounded = (filter: LogFilter): LogFilter => {
-    const to = filter.to === END_OF_TIME ? Math.floor(deps.clock.nowMs() / 1000) + 1 : filter.to;
-    return { ...filter, to, from: filter.from === 0 ? Math.max(0, to - MONTH_SECONDS) : filter.from };
-  };
 
   return (
     new Elysia({ prefix: "/api" })
       .use(policy(session))
       .get(
         "/log/",
-        async ({ query, language }) => {
+        async ({ query, language, request }) => {
           const at = pageOf(query, 1, LARGE_PAGE_SIZE);
           const paging = { limit: at.pageSize, offset: at.offset };
-          const found = await listLogs(deps, await adminLogFilter(deps, query), paging);
-          return page(found, at, language);
+          const found = await listLogs(readUntil(deps, request), await adminLogFilter(deps, query), paging);
+          return pageAnswer(found, at, language);
         },
         { access: "admin", query: t.Object({ ...pageQuery, ...adminLogFields }) },
       )
       .get(
         "/log/self",
-        async ({ actor, query, language }) => {
+        async ({ actor, query, language, request }) => {
           const at = pageOf(query, 1, LARGE_PAGE_SIZE);
           const paging = { limit: at.pageSize, offset: at.offset };
-          const found = await listOwnLogs(deps, actor, logFilterOf(query), paging);
-          return page(found, at, language);
+          const found = await listOwnLogs(readUntil(deps, request), actor, logFilterOf(query), paging);
+          return pageAnswer(found, at, language);
         },
         { access: "user", query: t.Object({ ...pageQuery, ...logFields }) },
       )
-      .get("/log/stat", async ({ query }) => ok(await logStat(deps, await adminLogFilter(deps, query))), {
-        access: "admin",
-        query: t.Object(adminLogFields),
-      })
+      .get(
+        "/log/stat",
+        async ({ query, request }) =>
+          ok(await logStat(readUntil(deps, request), await adminLogFilter(deps, query))),
+        {
+          access: "admin",
+          query: t.Object(adminLogFields),
+        },
+      )
       .get(
         "/log/self/stat",
-        async ({ actor, query }) => ok(await logStat(deps, { ...logFilterOf(query), userId: actor.id })),
+        async ({ actor, query, request }) =>
+          ok(await logStat(readUntil(deps, request), { ...logFilterOf(query), userId: actor.id })),
         { access: "user", query: t.Object({ ...logFields, channel: queryText(20) }) },
       )
       .get(
         "/log/histogram",
-        async ({ query }) => ok(await logHistogram(deps, bounded(await adminLogFilter(deps, query)))),
+        async ({ query, request }) =>
+          ok(await logHistogram(readUntil(deps, request), bounded(deps, await adminLogFilter(deps, query)))),
         {
           access: "admin",
           query: t.Object(adminLogFields),
@@ -105,8 +117,13 @@ export function logs(deps: Deps, session: SessionSettings) {
       )
       .get(
         "/log/self/histogram",
-        async ({ actor, query }) =>
-          ok(await logHistogram(deps, bounded({ ...logFilterOf(query), userId: actor.id }))),
+        async ({ actor, query, request }) =>
+          ok(
+            await logHistogram(
+              readUntil(deps, request),
+              bounded(deps, { ...logFilterOf(query), userId: actor.id }),
+            ),
+          ),
         { access: "user", query: t.Object(logFields) },
       )
       // What the binding of one session has served, on this node.
@@ -126,9 +143,12 @@ export function logs(deps: Deps, session: SessionSettings) {
       )
       .get(
         "/log/search",
-        async ({ query }) => {
+        async ({ query, request }) => {
           const limit = matchesWanted(query);
-          return { ...ok(await searchLogs(deps, query.keyword ?? "", limit)), page_size: limit };
+          return {
+            ...ok(await searchLogs(readUntil(deps, request), query.keyword ?? "", limit)),
+            page_size: limit,
+          };
         },
         { access: "admin", query: searchQuery },
       )

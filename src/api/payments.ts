@@ -56,7 +56,7 @@ function payRoutes(deps: Deps, session: SessionSettings) {
   };
   return new Elysia({ prefix: "/api/user" })
     .use(policy(session))
-    .get("/topup/info", () => ok(topUpOffers(deps)), { access: "user" })
+    .get("/topup/info", ({ actor }) => ok(topUpOffers(deps, actor)), { access: "user" })
     .post(
       "/topup/amount",
       ({ actor, body: { rail, method, amount, quota } }) =>

@@ -4,16 +4,16 @@ import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import { ownPlans, payPlan } from "../core/payments/plan-orders.ts";
 import { plansOf } from "../core/plans/own-plans.ts";
-import { createPlan, listPlans, PLAN_DEFAULTS, removePlan, updatePlan } from "../core/plans/plans.ts";
+import { listPlans, PLAN_DEFAULTS } from "../core/plans/plans.ts";
 import { buyFromWallet, cancelPlan, grantPlan } from "../core/plans/purchases.ts";
-import { auditActorOf } from "../http/audit-actor.ts";
+import { createPlan, removePlan, updatePlan } from "../core/prices/sold-plans.ts";
+import { auditActorOf, authorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { rowIdOf } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Failure } from "../shared/failures.ts";
-import { PLAN_RESETS, PLAN_STACKS, PLAN_UNITS } from "../shared/plan-terms.ts";
 
 const integer = t.Integer({ minimum: -Number.MAX_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER });
 const id = t.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
@@ -23,22 +23,26 @@ const terms = {
   price: plainText(20),
   currency: plainText(8),
   wallet_price: integer,
-  duration_unit: t.UnionEnum(PLAN_UNITS),
+  // No UnionEnum: it has a default, and what is not named stays.
+  duration_unit: t.Union([t.Literal("day"), t.Literal("week"), t.Literal("month"), t.Literal("year")]),
   duration_count: integer,
-  reset: t.UnionEnum(PLAN_RESETS),
+  reset: t.Union([t.Literal("none"), t.Literal("day"), t.Literal("week"), t.Literal("month")]),
   quota: integer,
   group: plainText(64),
   overflow: t.Boolean(),
   max_per_user: integer,
-  stack: t.UnionEnum(PLAN_STACKS),
+  stack: t.Union([t.Literal("extend"), t.Literal("parallel")]),
   enabled: t.Boolean(),
 };
+/** Why, for the history of prices. */
+const reason = t.Optional(plainText(1000));
 const { title, quota, duration_unit: unit, ...optional } = terms;
 const createBody = t.Composite([
   t.Object({ title, quota, duration_unit: unit }),
   t.Partial(t.Object(optional)),
+  t.Object({ reason }),
 ]);
-const changeBody = t.Partial(t.Object(terms));
+const changeBody = t.Partial(t.Object({ ...terms, reason }));
 
 /** How a plan is paid that is bought with the balance. */
 const WALLET = "wallet";
@@ -50,29 +54,29 @@ export function plans(deps: Deps, session: SessionSettings) {
       .get("/", async () => ok(await listPlans(deps)), { access: "admin" })
       .post(
         "/",
-        async ({ actor, session: current, request, address, body }) => {
-          const by = auditActorOf({ actor, session: current, request, address });
-          return ok({ id: await createPlan(deps, by, { ...PLAN_DEFAULTS, ...body }) });
+        async ({ actor, session: current, request, address, body: { reason: why, ...fields } }) => {
+          const by = { ...authorOf({ actor, session: current, request, address }), note: why ?? "" };
+          return ok({ id: await createPlan(deps, by, { ...PLAN_DEFAULTS, ...fields }) });
         },
         { access: "admin", body: createBody },
       )
       .put(
         "/:id",
-        async ({ actor, session: current, request, address, params, body }) => {
-          const by = auditActorOf({ actor, session: current, request, address });
-          await updatePlan(deps, by, rowIdOf(params.id, "plan_missing"), body);
+        async ({ actor, session: current, request, address, params, body: { reason: why, ...fields } }) => {
+          const by = { ...authorOf({ actor, session: current, request, address }), note: why ?? "" };
+          await updatePlan(deps, by, rowIdOf(params.id, "plan_missing"), fields);
           return done();
         },
         { access: "admin", body: changeBody },
       )
       .delete(
         "/:id",
-        async ({ actor, session: current, request, address, params }) => {
-          const by = auditActorOf({ actor, session: current, request, address });
+        async ({ actor, session: current, request, address, params, query }) => {
+          const by = { ...authorOf({ actor, session: current, request, address }), note: query.reason ?? "" };
           await removePlan(deps, by, rowIdOf(params.id, "plan_missing"));
           return done();
         },
-        { access: "admin" },
+        { access: "admin", query: t.Object({ reason }) },
       )
       // What the wallet's page shows: on sale, running, over.
       .get("/self", async ({ actor }) => ok(await ownPlans(deps, actor)), { access: "user" })

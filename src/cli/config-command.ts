@@ -4,6 +4,8 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { parseArgs } from "node:util";
 import { variablesIn } from "../core/config/variables.ts";
+// Their options count as well: which of them are secret decides what leaves this machine.
+import "../core/payments/rails.ts";
 import type { ConfigAnswer } from "../http/config-answer.ts";
 import { readConfigText } from "./config-file.ts";
 import { differenceText, exportText, guardText, problemsIn, problemText } from "./config-print.ts";

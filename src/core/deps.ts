@@ -12,6 +12,7 @@ import type { LimitBook } from "./limits/limits.ts";
 import type { KeyLimits, LimitFields } from "../shared/key-limits.ts";
 import type { CostBook } from "./costs/book.ts";
 import type { Keyring } from "./channels/keyring.ts";
+import type { Picker } from "./channels/picker.ts";
 import type { PaymentRail } from "./payments/rail.ts";
 import type { OptionStore } from "./options/store.ts";
 import type { PriceBook } from "./prices/price-book.ts";
@@ -399,6 +400,8 @@ export interface Deps {
   guard: Guard;
   /** Where channels may connect. */
   reach: Reach;
+  /** Which channel serves, and how the channels are. */
+  picker: Picker;
   /** Turns and rests of channels with several keys. */
   keyring: Keyring;
   /** Which channel and key sessions and stored responses belong to. */

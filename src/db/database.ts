@@ -54,6 +54,15 @@ export interface Database {
   readonly orm: Orm;
   /** For reports, exports and searches over raw rows: never blocks the event loop (a Worker on SQLite). */
   readonly reader: Orm;
+  /** The same for what reads very much (exports, the audit): lists do not queue behind it. */
+  readonly bulkReader: Orm;
+  /**
+   * The reader for somebody who may leave: what has not begun by then is dropped, PostgreSQL is told to stop what runs, and
+   * nobody waits for what SQLite's thread is still at. Queries reject with the signal's reason.
+   */
+  readerUntil(signal: AbortSignal, isBulk: boolean): Orm;
+  /** Free pages of the embedded file go back to the disk, so many at most; answers how many are left. 0 on PostgreSQL. */
+  giveBack(pages: number): Promise<number>;
   /**
    * Runs the body as one transaction: all of it or nothing. On SQLite it runs in one synchronous go, so no other
    * request can interleave; a file that another process holds is waited for beside the event loop, then DatabaseBusy is

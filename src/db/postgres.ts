@@ -52,6 +52,24 @@ function namedStatements(client: Sql): Sql {
   return client;
 }
 
+/** Of one caller so many queries run side by side at most; an export's thousand pages come one after another. */
+const MOST_AT_ONCE = 32;
+
+/** The client for somebody who may leave: PostgreSQL is told to end what it still runs for them. */
+function cancelledBy(client: Sql, signal: AbortSignal): Sql {
+  const running: { cancel(): void }[] = [];
+  signal.addEventListener("abort", () => running.forEach((query) => query.cancel()), { once: true });
+  const unsafe = (...query: Parameters<Sql["unsafe"]>) => {
+    signal.throwIfAborted();
+    const sent = client.unsafe(...query);
+    if (running.push(sent) > MOST_AT_ONCE) running.shift();
+    return sent;
+  };
+  return new Proxy(client, {
+    get: (target, name) => (name === "unsafe" ? unsafe : Reflect.get(target, name)),
+  });
+}
+
 export function postgresDatabase(client: Sql): Database {
   const orm = drizzle(client, { casing: "snake_case" });
   const changes = createChangeFeed(client, orm as unknown as Orm);
@@ -71,6 +89,9 @@ export function postgresDatabase(client: Sql): Database {
     t: schema,
     orm: orm as unknown as Orm,
     reader: orm as unknown as Orm,
+    bulkReader: orm as unknown as Orm,
+    readerUntil: (signal) => drizzle(cancelledBy(client, signal), { casing: "snake_case" }) as unknown as Orm,
+    giveBack: async () => 0,
     async atomic(body) {
       for (let tries = 1; ; tries++) {
         try {

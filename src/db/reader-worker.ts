@@ -4,7 +4,6 @@ import { Database } from "bun:sqlite";
 import type { SQLQueryBindings } from "bun:sqlite";
 
 export interface ReaderRequest {
-  id: number;
   path: string;
   /** A query, or the word "checkpoint": copies the write-ahead log instead. */
   text: string;
@@ -12,7 +11,6 @@ export interface ReaderRequest {
 }
 
 export interface ReaderReply {
-  id: number;
   rows: unknown[][];
   error?: string;
 }
@@ -23,18 +21,18 @@ let client: Database | undefined;
 let folder: Database | undefined;
 
 self.onmessage = (event: MessageEvent<ReaderRequest>) => {
-  const { id, path, text, params } = event.data;
+  const { path, text, params } = event.data;
   try {
     if (text === "checkpoint") {
       folder ??= new Database(path, { readwrite: true });
       folder.run("pragma wal_checkpoint(passive)");
-      self.postMessage({ id, rows: [] } satisfies ReaderReply);
+      self.postMessage({ rows: [] } satisfies ReaderReply);
       return;
     }
     client ??= new Database(path, { readonly: true });
     const rows = client.query(text).values(...(params as SQLQueryBindings[]));
-    self.postMessage({ id, rows } satisfies ReaderReply);
+    self.postMessage({ rows } satisfies ReaderReply);
   } catch (error) {
-    self.postMessage({ id, rows: [], error: String(error) } satisfies ReaderReply);
+    self.postMessage({ rows: [], error: String(error) } satisfies ReaderReply);
   }
 };

@@ -1,23 +1,11 @@
 // The embedded database: one file, one writing process, WAL with full durability.
 // Refuses nested atomic blocks and anything but queries inside one.
 import { Database as BunSqlite } from "bun:sqlite";
-import { drizzle as drizzleProxy } from "drizzle-orm/sqlite-proxy";
+import { existsSync } from "node:fs";
 import { schema } from "../../drizzle/sqlite.ts";
 import type { Database, Orm, Steps } from "./database.ts";
-import type { ReaderReply, ReaderRequest } from "./reader-worker.ts";
+import { startReaders } from "./sqlite-readers.ts";
 import { BUSY_MS, createBusyQueue, patientOrm, SHORT_BUSY_MS } from "./sqlite-busy.ts";
-
-/** In the binary every module lies at its root, and workers below it where they lay below src. */
-const READER_URL = new URL(
-  Bun.isStandaloneExecutable ? "./db/reader-worker.ts" : "./reader-worker.ts",
-  import.meta.url,
-).href;
-
-/** Bun's Worker can let the process end; the browser's type, which shadows it here, does not know that. */
-interface ReaderThread extends Worker {
-  ref(): void;
-  unref(): void;
-}
 
 interface SyncStep {
   prepare(): { execute(): { sync(): unknown } };
@@ -25,7 +13,10 @@ interface SyncStep {
 
 /** Opens the file (and creates it); the caller migrates it before use, and may block for it. */
 export function openSqliteFile(path: string): BunSqlite {
+  const isNew = !existsSync(path);
   const client = new BunSqlite(path, { create: true, readwrite: true, strict: true });
+  // What retention deletes is given back to the disk in small steps; a file decides that at its beginning.
+  if (isNew) client.run("pragma auto_vacuum = incremental");
   client.run("pragma journal_mode = wal");
   client.run("pragma synchronous = full");
   client.run(`pragma busy_timeout = ${BUSY_MS}`);
@@ -45,7 +36,7 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
   // drizzle tells its logger of every query just before it runs; inside an atomic block the block itself was told.
   const logger = { logQuery: () => void (queue.isInside || beforeQuery()) };
   const orm = patientOrm(client, queue, logger);
-  const reader = startReader(path, () => beforeQuery());
+  const reader = startReaders(path, () => beforeQuery());
   const checkpoints = startCheckpoints(client, () => reader.checkpoint());
 
   function drive<T>(body: (tx: Orm) => Steps<T>): T {
@@ -76,6 +67,15 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
     t: schema,
     orm: orm as unknown as Orm,
     reader: reader.orm,
+    bulkReader: reader.bulk,
+    readerUntil: (signal, isBulk) => reader.until(signal, isBulk),
+    async giveBack(pages) {
+      client.run(`pragma incremental_vacuum(${pages})`);
+      return (
+        client.query<{ pages: number }, []>("select freelist_count as pages from pragma_freelist_count").get()
+          ?.pages ?? 0
+      );
+    },
     async atomic(body) {
       if (queue.isEmpty) {
         try {
@@ -151,79 +151,5 @@ function startCheckpoints(client: BunSqlite, copy: () => Promise<unknown>): { st
       // An open statement would keep the last checkpoint from folding the log away.
       look.finalize();
     },
-  };
-}
-
-/** The thread holds some 15 MB; starting it again takes a few milliseconds. */
-const READER_IDLE_MS = 15_000;
-
-/** Reports run in a Worker with a read-only connection: one GROUP BY over a million rows takes half a second. */
-function startReader(
-  path: string,
-  beforeQuery: () => void,
-): {
-  orm: Orm;
-  checkpoint(): Promise<unknown>;
-  close(): void;
-} {
-  let worker: ReaderThread | undefined;
-  let idle: ReturnType<typeof setTimeout> | undefined;
-  let nextId = 1;
-  const waiting = new Map<number, { resolve: (rows: unknown[][]) => void; reject: (error: Error) => void }>();
-
-  function stop(): void {
-    clearTimeout(idle);
-    worker?.terminate();
-    worker = undefined;
-  }
-
-  function start(): ReaderThread {
-    const started = new Worker(READER_URL) as ReaderThread;
-    started.onmessage = (event: MessageEvent<ReaderReply>) => {
-      const entry = waiting.get(event.data.id);
-      waiting.delete(event.data.id);
-      if (waiting.size === 0) {
-        started.unref();
-        idle = setTimeout(stop, READER_IDLE_MS);
-        idle.unref();
-      }
-      if (event.data.error === undefined) entry?.resolve(event.data.rows);
-      else entry?.reject(new Error(event.data.error));
-    };
-    started.onerror = (event) => {
-      for (const entry of waiting.values()) entry.reject(new Error(event.message));
-      waiting.clear();
-      worker = undefined;
-    };
-    started.unref();
-    return started;
-  }
-
-  function ask(text: string, params: unknown[]): Promise<unknown[][]> {
-    return new Promise((resolve, reject) => {
-      clearTimeout(idle);
-      worker ??= start();
-      worker.ref();
-      const id = nextId++;
-      waiting.set(id, { resolve, reject });
-      worker.postMessage({ id, path, text, params } satisfies ReaderRequest);
-    });
-  }
-
-  const orm = drizzleProxy(
-    async (text, params, method) => {
-      beforeQuery();
-      const rows = await ask(text, params);
-      // The proxy driver wants one row, not a list of rows, for `get`.
-      return { rows: method === "get" ? (rows[0] as unknown[]) : rows };
-    },
-    // The driver reads the casing from its third parameter only (drizzle-orm 0.45.4).
-    undefined,
-    { casing: "snake_case" },
-  );
-  return {
-    orm: orm as unknown as Orm,
-    checkpoint: () => ask("checkpoint", []),
-    close: stop,
   };
 }

@@ -12,6 +12,9 @@ import type { OptionStore } from "../core/options/store.ts";
 import type { Language } from "../shared/enums.ts";
 import { ERROR_CODE_HEADER, newRequestId, REQUEST_ID_HEADER } from "./request-id.ts";
 
+/** As servers of this kind log it. */
+const CLIENT_LEFT = 499;
+
 /** Console calls answer business refusals with 200; only these kinds have a status of their own. */
 const CONSOLE_STATUS: Partial<Record<FailureKind, number>> = {
   auth: 401,
@@ -139,6 +142,8 @@ export function failures(
       // Whoever read the address failed over a host that is none ("a:b"): checking it for every call would cost each of them.
       if (!URL.canParse(request.url))
         return answer(failureResponse(new Failure("client", "host_invalid", { status: 400 }), language));
+      // Whoever has left ended its own query: nobody reads an answer, and nothing went wrong.
+      if (request.signal.aborted) return answer(new Response(null, { status: CLIENT_LEFT }));
       const requestId = newRequestId();
       logger.error("call failed", { requestId, path: pathOf(request), error: describe(error) });
       return answer(

@@ -9,6 +9,7 @@ import { auditForInbox, auditHours } from "../core/inbox/audits.ts";
 import { expireOrders } from "../core/payments/orders.ts";
 import { askForOpenOrders } from "../core/payments/rails.ts";
 import { allocatePlans, renewDuePlans } from "../core/plans/periods.ts";
+import { ensureLogParts, retainLogs } from "../core/logs/retention.ts";
 import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
 import { purgeFlows } from "../core/users/auth-flows.ts";
@@ -56,6 +57,7 @@ export function jobsOf(
   >,
   watch: ChannelWatch,
   pollTasks: () => Promise<void>,
+  logRetentionDays = 0,
 ): Job[] {
   const { options } = deps;
   return [
@@ -120,6 +122,12 @@ export function jobsOf(
       run: () => purgeItems(deps.db, Math.floor(deps.clock.nowMs() / 1000)),
     },
     { name: "coarse-sums", everySeconds: () => MINUTE, run: () => buildCoarse(deps) },
+    { name: "log-parts", everySeconds: () => HOUR, run: () => ensureLogParts(deps) },
+    {
+      name: "log-retention",
+      everySeconds: () => (logRetentionDays > 0 ? HOUR : 0),
+      run: async () => void (await retainLogs(deps, logRetentionDays)),
+    },
     { name: "task-poll", everySeconds: () => TASK_SECONDS, run: pollTasks },
   ];
 }

@@ -12,9 +12,8 @@ export function loadSetting({ deps, url }: LoaderContext): SettingPageData {
 
 /** Names, explanations, units and groups of the options that the page shows; other tabs bring theirs along. */
 export function settingTextKeys({ rows }: SettingPageData): string[] {
-  return rows.flatMap(({ key, group, unit }) => [
-    `option.title.${key}`,
-    `option.help.${key}`,
+  return rows.flatMap(({ key, group, unit, texts }) => [
+    ...(texts === undefined ? [`option.title.${key}`, `option.help.${key}`] : []),
     `option.group.${group}`,
     ...(unit === undefined ? [] : [`option.unit.${unit}`]),
   ]);

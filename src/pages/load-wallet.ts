@@ -61,7 +61,7 @@ export async function loadWallet(context: LoaderContext): Promise<WalletData | u
     used: self.used_quota,
     requests: self.request_count,
     invitation,
-    offers: topUpOffers(deps),
+    offers: topUpOffers(deps, user),
     orders: { rows: orders.items, total: orders.total },
     order,
     plans,

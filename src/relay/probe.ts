@@ -15,6 +15,7 @@ import { upstreamHeaders } from "../providers/headers.ts";
 import { KeyStatus } from "../shared/enums.ts";
 import type { FailureCode } from "../shared/failure-codes.ts";
 import { Failure } from "../shared/failures.ts";
+import { withoutKeys } from "../shared/without-keys.ts";
 import { AttemptFailure, askUpstream, retryAfterOf, upstreamFailure } from "./call/attempt.ts";
 import { askInTurn, askWithKeys, keysInOrder, MAX_KEYS_ASKED } from "./call/channel-keys.ts";
 import type { ChannelKey } from "./call/channel-keys.ts";
@@ -170,7 +171,11 @@ export function createProbe(deps: Deps, relay: Pick<Relay, "probe" | "dryRun">):
         const headers = upstreamHeaders(row, { operation: "chat", key });
         const limits = { maxBytes: MAX_ANSWER_BYTES, timeoutMs: TIMEOUT_MS };
         const guarded = await deps.guard(url, { headers, ...limits, allow });
-        return answerOf(guarded.status, guarded.headers, new TextDecoder().decode(guarded.bytes));
+        return answerOf(
+          guarded.status,
+          guarded.headers,
+          withoutKeys(new TextDecoder().decode(guarded.bytes), [key]),
+        );
       });
       return modelIds(answer, row);
     },
@@ -208,7 +213,7 @@ async function askChannel(
     reach: (address) => deps.reach.target(address, channel),
     timeoutMs: TIMEOUT_MS,
   });
-  return answerOf(status, answered, text);
+  return answerOf(status, answered, withoutKeys(text, [key]));
 }
 
 /** One key that works is enough for the channel: a test goes on to the next one when it is the key that is refused. */

@@ -8,5 +8,6 @@ export const CHANNEL_GATES = [
   "allow_include_obfuscation",
   "disable_store",
   "claude_beta_query",
+  "session_hint",
 ] as const;
 export type ChannelGate = (typeof CHANNEL_GATES)[number];

@@ -16,6 +16,9 @@ export const DESK_SECTIONS = [
 /** What the address may name; "plan" is what the changes at hand would do. */
 export type DeskSection = (typeof DESK_SECTIONS)[number] | "plan";
 
+/** Where changes of prices name plans that the site sells: entries by id; whatever is no number makes a new one. */
+export const SOLD_PLANS = "Plans";
+
 /** A model that an enabled channel serves. */
 interface ServedModel {
   name: string;

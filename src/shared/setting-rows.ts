@@ -1,4 +1,5 @@
 // What the settings screens know of an option: its place, how it is drawn, its value and its default. Types only.
+import type { Language } from "./enums.ts";
 
 /** How an option is drawn and typed in. */
 export type OptionControl =
@@ -18,6 +19,12 @@ export type OptionControl =
 
 /** What stands in `/setting?tab=`. */
 export type SettingTab = "operation" | "ratelimit" | "models" | "payment" | "system" | "other";
+
+/** What an option is called and what it does. */
+export interface OptionTexts {
+  title: Readonly<Record<Language, string>>;
+  help: Readonly<Record<Language, string>>;
+}
 
 export interface OptionRow {
   key: string;
@@ -44,6 +51,8 @@ export interface OptionRow {
   values?: readonly string[];
   /** Value and default were left out for their length. */
   isLong?: boolean;
+  /** Where the console's dictionaries do not have them. */
+  texts?: OptionTexts;
 }
 
 /** What the page of the settings comes with: the rows of the tab that is open. */

@@ -191,7 +191,12 @@ describe.each(DATABASE_KINDS)("channels on %s", (database) => {
       ["models", "nul\u0000"],
       ["tag", "t".repeat(65)],
       ["max_input_tokens", -5],
+      ["setting", '{"http_protocol":"http3"}'],
+      ["setting", '{"http2_connection_shards":9}'],
+      ["setting", '{"http2_connection_shards":"2"}'],
     ];
+    const transport = '{"http_protocol":"http1","http2_connection_shards":8}';
+    expect((await call<Row>("PUT", "/", { id, setting: transport })).body.data["setting"]).toBe(transport);
     expect((await call("PUT", "/", { id, name: "名".repeat(255) })).body.success).toBe(true);
     for (const [field, value] of cases) {
       const answer = await call("PUT", "/", { id, [field]: value });

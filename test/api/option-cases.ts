@@ -167,7 +167,8 @@ const affinityRefused = (broken: object, field: string): Refused => [
 ];
 const NOTICE = { id: "a", models: ["m"], channels: [3], text: "slow", until: 0 };
 
-export const OPTION_CASES: Record<OptionKey, OptionCase> = {
+/** Rails bring their own options: which those are, the test that plays them compares. */
+export const OPTION_CASES: Record<OptionKey, OptionCase> & Record<string, OptionCase> = {
   TopUpLink: free("https://shop.example/cards"),
   "general_setting.docs_link": free("https://docs.example"),
   QuotaPerUnit: number(100_000, 1, 1e9),

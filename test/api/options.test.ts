@@ -108,7 +108,10 @@ describe.each(DATABASE_KINDS)("options on %s", (database) => {
     const bodies = (key: string) => [{ key }, { key, value: null }];
     const send = (body: unknown) =>
       app.call<{ success: boolean; code?: string }>("PUT", "/api/option/", body, root);
-    for (const key of Object.keys(optionDefinitions).filter(isOptionKey)) {
+    // Emptiness is read before any database is asked: PostgreSQL meets every third option, all of them in the long run.
+    const isSample = database === "postgres" && Bun.env["WEIR_LONG"] !== "1";
+    const keys = Object.keys(optionDefinitions).filter(isOptionKey);
+    for (const key of keys.filter((_, at) => !isSample || at % 3 === 0)) {
       const { secret = false } = definitionOf(key);
       if (secret) await app.deps.options.set(key, hiddenIn(key));
       for (const body of bodies(key)) {

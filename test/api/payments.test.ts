@@ -399,7 +399,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(await balance()).toBe(1000 + 10 * UNIT);
   });
 
-  test.each([["EpayKey"], ["EpayId"], ["PayAddress"]] as [OptionKey][])(
+  test.each([["EpayKey"], ["EpayId"], ["PayAddress"]] as string[][] as [OptionKey][])(
     "without %s there is no way to pay and no callback",
     async (key) => {
       const form = await order();

@@ -28,6 +28,7 @@ const PRICE = 400_000;
 
 const pigeon: PaymentRail = {
   name: "pigeon",
+  title: "pigeon",
   isGuarded: () => true,
   currency: () => "cny",
   price: () => "7.3",

@@ -4,10 +4,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { eq } from "drizzle-orm";
 import { audit } from "../../src/core/ledger/audit.ts";
 import { jobsOf } from "../../src/jobs/jobs.ts";
-import { askForOpenOrders, RAILS } from "../../src/core/payments/rails.ts";
+import { addRailOptions, askForOpenOrders, RAILS } from "../../src/core/payments/rails.ts";
 import { markPending, receivePayment } from "../../src/core/payments/orders.ts";
-import type { PaymentRail } from "../../src/core/payments/rail.ts";
+import { readerOf } from "../../src/core/options/definitions.ts";
+import { int, text, url } from "../../src/core/options/kinds.ts";
+import type { PaymentRail, RailOption } from "../../src/core/payments/rail.ts";
 import { Role } from "../../src/shared/enums.ts";
+import type { OptionRow } from "../../src/shared/setting-rows.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { testClock } from "../support/clock.ts";
@@ -22,12 +25,38 @@ const SECRET = "whsec_0123456789abcdefghijkl";
 
 /** Money by pigeon: all that there is of this rail stands here. */
 const sent: { refunds: [string, number | undefined][]; asked: string[] } = { refunds: [], asked: [] };
+const settings = {
+  PigeonLoft: {
+    kind: url,
+    default: "",
+    isRequired: true,
+    needs: { key: "ServerAddress", code: "option_needs_server_address" },
+    texts: { title: { en: "Loft", zh: "鸽舍" }, help: { en: "Where they land.", zh: "鸽子落脚处。" } },
+  },
+  PigeonRing: {
+    kind: text,
+    default: "",
+    secret: true,
+    isRequired: true,
+    texts: { title: { en: "Ring", zh: "脚环" }, help: { en: "Tells ours apart.", zh: "用于辨认。" } },
+  },
+  PigeonLeast: {
+    kind: int(1),
+    default: "2",
+    unit: "dollars",
+    texts: { title: { en: "Least load", zh: "最小载重" }, help: { en: "In dollars.", zh: "以美元计。" } },
+  },
+} as const satisfies Record<string, RailOption>;
+const { valueOf } = readerOf(settings);
+
 const pigeon: PaymentRail = {
   name: "pigeon",
-  isGuarded: () => true,
+  title: "By pigeon",
+  settings,
+  isGuarded: (options) => valueOf(options, "PigeonLoft") !== "" && valueOf(options, "PigeonRing") !== "",
   currency: () => "kwd",
   price: () => "0.305",
-  minimum: () => 2,
+  minimum: (options) => valueOf(options, "PigeonLeast"),
   seconds: 600,
   methods: () => [
     { type: "white", name: "White pigeon", minimum: 0 },
@@ -89,9 +118,13 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   let admin: TestUser;
   let buyer: TestUser;
 
+  let forget = () => {};
+
   beforeAll(async () => {
+    forget = addRailOptions([pigeon]);
     app = await startTestApp({ database, clock, rails: [...RAILS, pigeon] });
-    const { options } = app.deps;
+    const { db, options } = app.deps;
+    await db.orm.insert(db.t.setups).values({ id: 1, version: "0", initializedAt: 1 });
     await options.set("ServerAddress", app.url);
     await options.set("EpayId", epay.pid);
     await options.set("EpayKey", epay.key);
@@ -99,10 +132,13 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await options.set("StripeApiBase", stripe.url);
     await options.set("StripeApiSecret", "sk_test_0123456789");
     await options.set("StripeWebhookSecret", SECRET);
+    await options.set("PigeonLoft", "https://loft.example");
+    await options.set("PigeonRing", "ring-secret");
   });
   afterAll(async () => {
     await app.close();
     await Promise.all([epay.stop(), stripe.stop()]);
+    forget();
   });
   beforeEach(async () => {
     clock.advance(HOUR_MS);
@@ -197,6 +233,67 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect([await balance(), (await orderOf(tradeNo)).status]).toEqual([1000, "refunded"]);
     const status = await app.call<Told<{ enable_online_topup: boolean }>>("GET", "/api/status");
     expect(status.body.data.enable_online_topup).toBe(true);
+  });
+
+  test("a third rail's options are its own rows: typed, sealed, listed, guarded, drawn, in files; closed it says what it lacks", async () => {
+    const fresh = async () => (root = await app.createUser({ role: Role.root }));
+    const put = async (key: string, value: string) =>
+      (await app.call<Told<null>>("PUT", "/api/option/", { key, value }, await fresh())).body;
+    const railsFor = async (as: TestUser) =>
+      (
+        await call<{
+          rails: { name: string; title: string; callback: string; open: boolean; missing: string[] }[] | null;
+        }>("GET", "topup/info", undefined, as)
+      ).data.rails;
+    const ours = async () => (await railsFor(root))?.find(({ name }) => name === "pigeon");
+    expect(await ours()).toEqual({
+      name: "pigeon",
+      title: "By pigeon",
+      callback: "/api/payment/pigeon",
+      open: true,
+      missing: [],
+    });
+    expect([await railsFor(buyer), await railsFor(admin)]).toEqual([null, null]);
+    // As the settings draw them, and as they are kept.
+    const list = await app.call<{ data: OptionRow[] }>("GET", "/api/option/rows", undefined, root);
+    const rows = list.body.data.filter(({ key }) => key.startsWith("Pigeon"));
+    expect(rows.map(({ key, kind, group, tab, isSet }) => [key, kind, group, tab, isSet ?? null])).toEqual([
+      ["PigeonLoft", "url", "payment", "payment", null],
+      ["PigeonRing", "text", "payment", "payment", true],
+      ["PigeonLeast", "number", "payment", "payment", null],
+    ]);
+    expect(rows[0]?.texts).toEqual(settings.PigeonLoft.texts);
+    const all = await app.call<Record<string, unknown>>("GET", "/api/option/", undefined, root);
+    expect(all.text).toContain("https://loft.example");
+    const exported = await app.call("GET", "/api/config", undefined, root);
+    expect(exported.text).toContain("PigeonLoft");
+    expect([list, all, exported].map(({ text: said }) => said.includes("ring-secret"))).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    const { options } = app.deps.db.t;
+    const [stored] = await app.deps.db.orm.select().from(options).where(eq(options.key, "PigeonRing"));
+    expect(stored?.value).not.toContain("ring-secret");
+    // The page of the settings names them in its own language, and the wallet's offers them.
+    const page = await fetch(`${app.url}/setting?tab=payment`, {
+      headers: { ...root.headers, "accept-language": "en" },
+    });
+    expect((await page.text()).includes("Where they land.")).toBe(true);
+    // Checked and guarded by their rows.
+    expect(await put("PigeonLoft", "no address")).toMatchObject({ success: false });
+    expect(await put("PigeonLeast", "0")).toMatchObject({ code: "option_not_int" });
+    expect(await put("ServerAddress", "")).toMatchObject({ success: false });
+    expect(await put("PigeonLeast", "7")).toMatchObject({ success: true });
+    const few = { rail: "pigeon", method: "white", amount: 6 };
+    expect(await call("POST", "topup/amount", few)).toMatchObject({ code: "topup_amount_low" });
+    const file = { document: { format: 1, options: { PigeonLeast: 2, PigeonLoft: "" } } };
+    const applied = await app.call<{ data: { status: string } }>("POST", "/api/config/apply", file, root);
+    expect(applied.body.data.status).toBe("applied");
+    expect(await ours()).toMatchObject({ open: false, missing: ["PigeonLoft"] });
+    expect((await fetch(`${app.url}/api/payment/pigeon`, { method: "POST", body: "{}" })).status).toBe(404);
+    expect(await put("PigeonLoft", "https://loft.example")).toMatchObject({ success: true });
+    expect(await ours()).toMatchObject({ open: true });
   });
 
   test("an order of one rail is nobody's on another, and unknown rails have no address", async () => {

@@ -26,7 +26,8 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   let buyer: TestUser;
   let changed: [OptionKey, string][] = [];
 
-  async function set(key: OptionKey, text: string): Promise<void> {
+  async function set(name: string, text: string): Promise<void> {
+    const key = name as OptionKey;
     changed.push([key, app.deps.options.text(key)]);
     await app.deps.options.set(key, text);
   }

@@ -11,6 +11,7 @@ import type { FakeSession, FakeStripe } from "../support/fake-stripe.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
 import { startSite } from "./site.ts";
 import type { Person, Site } from "./site.ts";
+import { untilSo } from "../support/turns.ts";
 
 const UNIT = 500_000;
 const SECRET = "whsec_0123456789abcdefghijkl";
@@ -153,7 +154,7 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
           select count(*)::int as held from pg_locks where locktype = 'advisory' and not granted`;
       return (row?.held ?? 0) > 0;
     };
-    while (!(await isHeld())) await new Promise((resolve) => setImmediate(resolve));
+    await untilSo(isHeld);
     await site.server.kill();
     const answered = await told;
     await gate`select pg_advisory_unlock(${GATE})`;

@@ -25,6 +25,7 @@ const SECRETS = {
   MAIN_KEY: "sk-main-3f9a",
   SPARE_KEY: "sk-spare-77aa\nsk-spare-78bb",
   MAIL_TOKEN: "mail-token-91c",
+  PAY_KEY: "pay-key-44e",
   PROXY_PASSWORD: "p@ss:w/rd-5d",
 };
 
@@ -68,6 +69,7 @@ options:
   SystemName: Ours
   RetryTimes: 2
   SMTPToken: \${MAIL_TOKEN}
+  EpayKey: \${PAY_KEY}
   Notice: |-
     Two lines: here
       # and no comment
@@ -160,7 +162,7 @@ for (const kind of DATABASE_KINDS) {
       const ran = weir({ ...site, ...SECRETS, MAIN_KEY: " " }, ["apply", desired]);
       expect(ran).toMatchObject({ code: 1, out: "" });
       expect(ran.err).toContain(
-        "desired.yaml:29: channels.main.key: The environment variable MAIN_KEY is not set",
+        "desired.yaml:30: channels.main.key: The environment variable MAIN_KEY is not set",
       );
       expect(weir(site, ["export"]).out).toBe(before);
     });
@@ -172,6 +174,7 @@ for (const kind of DATABASE_KINDS) {
       for (const line of [
         "  ~ SystemName Weir → Ours",
         "  + SMTPToken (secret) is set",
+        "  + EpayKey (secret) is set",
         "  + gold",
         "      ratio: 0.5",
         "      out: $10 → $12",

@@ -7,6 +7,7 @@ import { openPostgres, postgresDatabase } from "../../src/db/postgres.ts";
 import type { Database } from "../../src/db/database.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import type { TestDatabase } from "../support/postgres.ts";
+import { nextLook } from "../support/turns.ts";
 
 interface Node {
   db: Database;
@@ -32,9 +33,9 @@ async function startNode(): Promise<Node> {
 
 async function soon(isSo: () => boolean, limitMs = 1000): Promise<void> {
   const startedMs = performance.now();
-  while (!isSo()) {
+  for (let looks = 0; !isSo(); looks++) {
     if (performance.now() - startedMs > limitMs) throw new Error(`not so after ${limitMs} ms`);
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextLook(looks);
   }
 }
 

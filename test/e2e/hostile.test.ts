@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import type { Browser } from "playwright";
 import { addressOf, isAllowed, watchedPages } from "../../scripts/budgets.ts";
-import { PAGE_IS_UP, launchBrowser, openVisit } from "../support/browser.ts";
+import { PAGE_IS_UP, launchBrowser, openVisit, pageRests } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { headersOf, PLAIN_WORDS, signIn, standInForPictures, startSample } from "../support/sample.ts";
 import type { Sample, SampleRole } from "../support/sample.ts";
@@ -141,7 +141,7 @@ describe("every page", () => {
         const visit = await open(role, width);
         await goTo(visit, addressOf(page));
         // The cut lists of choices are filled behind the first paint.
-        await visit.page.waitForLoadState("networkidle");
+        await pageRests(visit.page);
         expect({ width, faults: await faultsOf(visit) }).toEqual({ width, faults: [] });
         await visit.close();
       }

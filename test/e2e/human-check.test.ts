@@ -3,7 +3,7 @@
 // loopback.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, BrowserContext, Page } from "playwright";
-import { launchBrowser, openVisit, PAGE_IS_UP } from "../support/browser.ts";
+import { launchBrowser, openVisit, PAGE_IS_UP, pageRests } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { CONTEXT_OF, handOf } from "../support/hands.ts";
 import { startSite } from "../attack/site.ts";
@@ -102,7 +102,7 @@ describe("while the site asks for none", () => {
     const { page, problems, fetched } = await open();
     for (const path of [...ASKING, ...OTHERS.slice(0, 3)]) {
       await page.goto(path);
-      await page.waitForLoadState("networkidle");
+      await pageRests(page);
     }
     expect([fetched, problems]).toEqual([[], []]);
   });
@@ -146,7 +146,7 @@ describe("while the site asks", () => {
   test.each(OTHERS)("%s loads nothing of it and does not let it in", async (path) => {
     const { page, fetched } = await open();
     const answer = await page.goto(path);
-    await page.waitForLoadState("networkidle");
+    await pageRests(page);
     expect(fetched).toEqual([]);
     const { "script-src": scripts = "" } = policyOf(answer?.headers()["content-security-policy"]);
     expect(scripts).not.toContain("://");

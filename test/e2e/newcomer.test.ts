@@ -13,6 +13,7 @@ import { createTestDatabase } from "../support/postgres.ts";
 import type { DatabaseKind, TestDatabase } from "../support/postgres.ts";
 import { startServerProcess } from "../support/server.ts";
 import type { ServerProcess } from "../support/server.ts";
+import { untilSo } from "../support/turns.ts";
 
 const ROOT = { username: "owner", password: "a long password" };
 const EMAIL = "nora@mail.example";
@@ -143,7 +144,7 @@ describe.each(WALKS)("by %s in %s on %s", (manner, language, kind) => {
   const link = (name: string) => page.getByRole("main").getByRole("link", { name, exact: true });
   const field = (label: RegExp) => page.getByLabel(label).first();
   const letterAfter = async (count: number) => {
-    while (mail.letters.length <= count) await new Promise((resolve) => setImmediate(resolve));
+    await untilSo(() => mail.letters.length > count);
     return mail.letters[count]?.text ?? "";
   };
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { and, desc, eq } from "drizzle-orm";
 import type { Browser, Page } from "playwright";
 import { assetsOf } from "../../scripts/budgets.ts";
-import { launchBrowser, openVisit } from "../support/browser.ts";
+import { launchBrowser, openVisit, pageRests } from "../support/browser.ts";
 import type { Visit, VisitOptions } from "../support/browser.ts";
 import { extremeFonts, setFont } from "../support/fonts.ts";
 import { CONTEXT_OF, handOf, LOCALE_OF } from "../support/hands.ts";
@@ -167,7 +167,8 @@ describe("a page that is not there", () => {
     visit.page.on("request", (request) => {
       if (request.resourceType() === "script") scripts.push(request.url());
     });
-    const answer = await visit.page.goto("/nowhere", { waitUntil: "networkidle" });
+    const answer = await visit.page.goto("/nowhere");
+    await pageRests(visit.page);
     expect(answer?.status()).toBe(404);
     return { ...visit, scripts };
   }

@@ -69,6 +69,7 @@ const DOLLAR = 500_000;
 let ordered = "";
 const pigeon: PaymentRail = {
   name: "pigeon",
+  title: "pigeon",
   isGuarded: () => true,
   currency: () => "cny",
   price: () => "7.3",

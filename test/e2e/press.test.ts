@@ -2,7 +2,7 @@
 // release, and the press arrives. The error that leaving the field brings may not move what is under the finger.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Locator, Page } from "playwright";
-import { launchBrowser, openVisit } from "../support/browser.ts";
+import { launchBrowser, openVisit, pageRests } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { SEEN, useFont } from "../support/fonts.ts";
 import type { FontName } from "../support/fonts.ts";
@@ -68,7 +68,7 @@ async function openDrawer(page: Page, address: string, count?: number): Promise<
     await page.goto(address);
     await page.locator("#island[data-mounted]").waitFor({ state: "attached" });
     await page.locator("dialog[open] footer").waitFor();
-    await page.waitForLoadState("networkidle");
+    await pageRests(page);
   } else {
     // Closed and opened again by the address: a fresh form without loading the page.
     await goTo(page, new URL(address, sample.app.url).pathname);
@@ -160,7 +160,8 @@ describe("every button of a drawer, from an empty field that must not be", () =>
         }
         expect(wrong).toEqual([]);
         await visit.close();
-      });
+        // A channel's editor has some thirty buttons, each pressed in a drawer that opens anew.
+      }, 120_000);
     }
   }
 });

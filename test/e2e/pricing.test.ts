@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright";
 import { violationsOf } from "../support/axe.ts";
-import { launchBrowser, openVisit } from "../support/browser.ts";
+import { launchBrowser, openVisit, pageRests } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { PLAIN_WORDS, signIn, startSample } from "../support/sample.ts";
 import type { Sample, SampleRole } from "../support/sample.ts";
@@ -55,7 +55,7 @@ async function open({
 
 const firstRow = (page: Page) => page.locator("tbody tr").first();
 /** Scripts are there: the button that only they can serve stands ready. */
-const isAlive = (page: Page) => page.waitForLoadState("networkidle");
+const isAlive = pageRests;
 /** True for as long as the document has not been left. */
 async function marked(page: Page): Promise<() => Promise<boolean>> {
   await page.evaluate(() => Object.assign(window, { isSame: true }));

@@ -47,6 +47,7 @@ export function channel(id: number, part: Partial<ChannelRow> = {}): ChannelRow 
     key_count: 1,
     keys_on: 1,
     keys_resting: 0,
+    cells_resting: 0,
     channel_info: {
       is_multi_key: false,
       multi_key_size: 0,

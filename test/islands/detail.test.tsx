@@ -5,13 +5,14 @@ import { renderToString } from "react-dom/server";
 import { interceptLeaving } from "../../islands/lib/leave.ts";
 // Loaded on demand: a slow first import must not decide a test.
 import "../../islands/screens/detail/first-steps.tsx";
+import CachePanel from "../../islands/screens/detail/cache.tsx";
 import DetailScreen from "../../islands/screens/detail.tsx";
 import { usageQueryOf, fits } from "../../islands/screens/detail/usage-query.ts";
 import { forgetColours } from "../../islands/screens/detail/data.ts";
 import type { DetailPageData } from "../../islands/screens/detail/data.ts";
 import { t } from "../../islands/lib/i18n.ts";
 import { tableOf } from "../../islands/screens/detail/export.ts";
-import { renderScreen, settle } from "./render.tsx";
+import { renderPart, renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
 import type { UsageSummary } from "../../islands/lib/wire.ts";
 
@@ -507,5 +508,30 @@ describe("without figures", () => {
     await settle();
     expect(within(screen.getByRole("alert")).getByText("too long")).toBeTruthy();
     expect(tiles()).toEqual([]);
+  });
+});
+
+describe("prompt caches", () => {
+  const sums = { calls: 4, input: 1000, read: 600, saved: 540_000 };
+  const rates = (by: string, rows: object[]) => ({
+    success: true,
+    data: { from: 0, to: 1, by, total: sums, rows, others: 0 },
+  });
+  // Nothing here scrolls: where nothing observes the panel asks at once.
+  const observer = Reflect.getOwnPropertyDescriptor(globalThis, "IntersectionObserver");
+  beforeEach(() => void Reflect.deleteProperty(globalThis, "IntersectionObserver"));
+  afterEach(() => void (observer && Object.defineProperty(globalThis, "IntersectionObserver", observer)));
+
+  test("administrators read hit rate and money saved by channel, and by what else they ask for", async () => {
+    const island = renderPart(<CachePanel from={NEXT_HOUR - DAY} to={NEXT_HOUR} />);
+    island.answer("GET /api/data/cache", rates("channel", [{ id: "7", name: "Azure", ...sums }]));
+    const panel = within(await screen.findByRole("region", { name: "Prompt caches" }));
+    expect(panel.getByText(/^60% of the prompts came from a cache; without it .* \$1\.08 more/)).toBeTruthy();
+    expect(panel.getByRole("row", { name: /Azure.*1,000.*60%.*\$1\.08/ })).toBeTruthy();
+    const loss = { ...sums, saved: -500_000, kept: 3, switched: 1 };
+    island.answer("GET /api/data/cache", rates("rule", [{ id: "prefix", name: "prefix", ...loss }]));
+    await island.user.click(panel.getByRole("button", { name: "Rule" }));
+    expect(await panel.findByRole("row", { name: /prefix.*3.*1.*1,000.*60%.*−\$1\.00/ })).toBeTruthy();
+    expect(island.requests.filter(({ path }) => path === "/api/data/cache").length).toBe(2);
   });
 });

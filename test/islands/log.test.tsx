@@ -120,6 +120,39 @@ const listCalls = (island: Island) =>
     ({ path }) => path === "/api/log" || path === "/api/log/" || path === "/api/log/self",
   );
 
+describe("where a session stays", () => {
+  const bound = (part: object): LogOther => ({
+    ...OTHER,
+    admin_info: {
+      use_channel: ["7"],
+      multi_key_index: 2,
+      channel_affinity: {
+        rule_name: "session-header",
+        key_source: "session-id",
+        key_fp: "0a1b2c3d",
+        state: "kept",
+        ...part,
+      },
+    },
+  });
+
+  test("a star in the row; rule, key, and why it went elsewhere in the detail", async () => {
+    const rows = [
+      row(1, {}, bound({})),
+      row(2, {}, bound({ state: "switched", reason: "resting", from_channel: 4 })),
+    ];
+    const { user } = open({ page: { rows, total: 2 } });
+    expect(screen.getAllByRole("img", { name: "Served where its session is bound" })).toHaveLength(1);
+    await user.click(tableRows()[2] ?? document.body);
+    const part = await screen.findByRole("region", { name: "Session affinity" });
+    expect(part.textContent).toContain("Elsewhere than its session was bound (channel 4)");
+    expect(part.textContent).toContain("It was resting.");
+    expect(part.textContent).toContain("session-header session-id");
+    expect(part.textContent).toContain("0a1b2c3d");
+    expect(within(part).getByText("3")).toBeTruthy();
+  });
+});
+
 describe("what is shown", () => {
   test("the first paint needs no call: figures, histogram and rows come with the page", () => {
     const island = open();

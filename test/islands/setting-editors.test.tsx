@@ -598,3 +598,43 @@ describe("budgets and limits of users", () => {
     expect(screen.getByRole("tab", { name: "Table" }).hasAttribute("disabled")).toBe(true);
   });
 });
+
+describe("rules of affinity", () => {
+  const KEY = "channel_affinity_setting.rules";
+  const stored = { name: "old", key_sources: [{ type: "gjson", path: "user" }], made_by: "another program" };
+
+  test("a rule is written in fields, and what these do not know stays as it was", async () => {
+    const { user } = edit(KEY, JSON.stringify([stored]));
+    await settle();
+    await user.click(screen.getByRole("button", { name: "Add a rule" }));
+    const rule = within(screen.getAllByRole("listitem").at(-2) ?? document.body);
+    await user.type(rule.getByLabelText("Name"), "tenants");
+    await user.type(rule.getByLabelText(/^Models/), "^gpt-{enter}^o4");
+    await user.type(rule.getByLabelText("Name of place 1"), "x-tenant");
+    await user.click(rule.getByRole("button", { name: "Add a place" }));
+    await user.selectOptions(rule.getByLabelText("Kind of place 2"), "Field of the body");
+    await user.type(rule.getByLabelText("Name of place 2"), "metadata.tenant");
+    await user.type(rule.getByLabelText(/^Seconds after/), "60s");
+    await user.click(rule.getByLabelText("A failure there is not tried elsewhere"));
+    const template = rule.getByRole("textbox", { name: /Request rules/ });
+    await user.clear(template);
+    await user.type(template, '{{"temperature": 0}');
+    expect(saved(KEY)).toEqual([
+      stored,
+      {
+        name: "tenants",
+        model_regex: ["^gpt-", "^o4"],
+        key_sources: [
+          { type: "request_header", key: "x-tenant", path: "" },
+          { type: "gjson", key: "", path: "metadata.tenant" },
+        ],
+        ttl_seconds: 60,
+        skip_retry_on_failure: true,
+        param_override_template: { temperature: 0 },
+      },
+    ]);
+    expect(isTaken(KEY)).toBe(true);
+    await user.click(rule.getByRole("button", { name: "Remove the rule" }));
+    expect(saved(KEY)).toEqual([stored]);
+  });
+});

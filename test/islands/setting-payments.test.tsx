@@ -72,27 +72,42 @@ describe("what the wallet offers", () => {
   });
 });
 
-test("a rail is open by the server's word, and names what it still needs and where it is called", async () => {
+test("the rails are those of the server: which are open, what the others still need, where each is called", async () => {
+  const texts = { title: { en: "Loft", zh: "鸽舍" }, help: { en: "Where they land.", zh: "鸽子落脚处。" } };
   const rows = new Map<string, OptionRow>(
-    [
-      row("PayAddress", { value: "https://pay.example" }),
-      row("EpayId", { value: "1001" }),
-      row("EpayKey", { secret: true, isSet: true }),
-      row("StripeApiSecret", { secret: true, isSet: true }),
-      row("StripeWebhookSecret", { secret: true, isSet: false }),
-      row("CustomCallbackAddress"),
-    ].map((each) => [each.key, each]),
+    [row("PigeonLoft", { texts }), row("CustomCallbackAddress")].map((each) => [each.key, each]),
   );
+  const rail = { open: false, missing: [] as string[] };
   renderPart(<Rails rows={rows} />, {
     status: { server_address: "https://gate.example/" },
     answers: {
-      "GET /api/user/topup/info": { success: true, data: { open: true, methods: [{ rail: "epay" }] } },
+      "GET /api/user/topup/info": {
+        success: true,
+        data: {
+          open: true,
+          methods: [],
+          rails: [
+            { ...rail, name: "epay", title: "Epay", callback: "/api/user/epay/notify", open: true },
+            {
+              ...rail,
+              name: "pigeon",
+              title: "By pigeon",
+              callback: "/api/payment/pigeon",
+              missing: ["PigeonLoft", "ServerAddress"],
+            },
+            { ...rail, name: "owl", title: "By owl", callback: "/api/payment/owl" },
+          ],
+        },
+      },
     },
   });
   await screen.findByText("Open");
-  const [epay, stripe] = screen.getAllByRole("listitem").map((each) => within(each));
+  const [epay, pigeon, owl] = screen.getAllByRole("listitem").map((each) => within(each));
   expect(epay?.getByText("https://gate.example/api/user/epay/notify")).toBeTruthy();
-  expect(stripe?.getByText("Closed")).toBeTruthy();
-  expect(stripe?.getByText(/^Missing: /).textContent).not.toContain("Server");
-  expect(stripe?.getByText("https://gate.example/api/stripe/webhook")).toBeTruthy();
+  expect(pigeon?.getByText("By pigeon")).toBeTruthy();
+  expect(pigeon?.getByText("Closed")).toBeTruthy();
+  expect(pigeon?.getByText(/^Missing: /).textContent).toBe("Missing: Loft, Server address");
+  expect(pigeon?.getByText("https://gate.example/api/payment/pigeon")).toBeTruthy();
+  // It lacks nothing: the site sells nothing.
+  expect(owl?.getByText("A site for own use, or a demo, sells nothing")).toBeTruthy();
 });

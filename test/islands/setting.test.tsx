@@ -1,10 +1,11 @@
 // The settings as root meets them: every option has a control, switches act at once, the rest is saved together, words find.
 import { beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { act, fireEvent, screen, waitFor, within } from "@testing-library/react";
-import { optionDefinitions, optionRows } from "../../src/core/options/definitions.ts";
+import { definitionOf, optionRows } from "../../src/core/options/definitions.ts";
 import type { OptionKey } from "../../src/core/options/definitions.ts";
 import { optionGroups } from "../../src/core/options/groups.ts";
 import { settingRows } from "../../src/core/options/setting-rows.ts";
+import "../../src/core/payments/rails.ts";
 import type { OptionRow, SettingTab } from "../../src/shared/setting-rows.ts";
 import { findSettings } from "../../islands/lib/setting-words.ts";
 import SettingScreen from "../../islands/screens/setting.tsx";
@@ -36,8 +37,8 @@ const LATER: OptionRow[] = (
   kind,
   group,
   tab: "system",
-  value: optionDefinitions[key].default,
-  default: optionDefinitions[key].default,
+  value: definitionOf(key as OptionKey).default,
+  default: definitionOf(key as OptionKey).default,
   secret: false,
   changed: false,
 }));
@@ -51,7 +52,7 @@ interface OpenOptions extends IslandOptions {
 
 /** As the loader and the route give them. */
 function rowsOf(stored: OpenOptions["stored"] = {}, choice: Parameters<typeof settingRows>[1] = {}) {
-  return settingRows({ text: (key) => stored[key] ?? optionDefinitions[key].default }, choice);
+  return settingRows({ text: (key) => stored[key] ?? definitionOf(key).default }, choice);
 }
 
 function laterRows(stored: OpenOptions["stored"] = {}): OptionRow[] {

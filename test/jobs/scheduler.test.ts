@@ -6,6 +6,7 @@ import type { Job, Scheduler } from "../../src/jobs/scheduler.ts";
 import { startTestApp } from "../support/app.ts";
 import { FORTY_DAYS_MS, testClock } from "../support/clock.ts";
 import type { TestApp } from "../support/app.ts";
+import { untilSo } from "../support/turns.ts";
 
 for (const database of ["sqlite", "postgres"] as const) {
   describe(`on ${database}`, () => {
@@ -148,7 +149,7 @@ for (const database of ["sqlite", "postgres"] as const) {
       const first = nodes.look();
       nodes.pass(10);
       // The first look must have begun its job before the second one looks.
-      while (runs === 0) await new Promise((resolve) => setImmediate(resolve));
+      await untilSo(() => runs > 0);
       await nodes.look();
       expect(runs).toBe(1);
       doors[0]?.reject(new Error("broken"));
@@ -171,7 +172,7 @@ for (const database of ["sqlite", "postgres"] as const) {
       await first?.look();
       nodes.pass(60);
       const running = first?.look();
-      while (runs === 0) await new Promise((resolve) => setImmediate(resolve));
+      await untilSo(() => runs > 0);
       for (let i = 0; i < 10; i++) {
         nodes.pass(15);
         await first?.look();

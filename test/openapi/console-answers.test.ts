@@ -15,6 +15,7 @@ import { PLAIN_WORDS, startSample } from "../support/sample.ts";
 import type { Sample } from "../support/sample.ts";
 import { signInCalls } from "./sign-in-calls.ts";
 import { documentAt, Measure, operationsOf } from "./support.ts";
+import { untilSo } from "../support/turns.ts";
 
 type Json = Record<string, unknown>;
 
@@ -96,7 +97,7 @@ async function letterCalls(
     body: { username: "nora", password, email, verification_code: code },
   });
   await ask("GET /api/reset_password", { query: `?email=${email}` });
-  while (mail.letters.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  await untilSo(() => mail.letters.length >= 2);
   const token = /token=([0-9a-f]{32})/.exec(mail.letters[1]?.text ?? "")?.[1];
   await ask("POST /api/user/reset", { body: { email, token } });
   for (const [index, method] of ["GET", "POST"].entries()) {

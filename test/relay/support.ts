@@ -6,6 +6,7 @@ import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestAppOptions, TestUser } from "../support/app.ts";
 import { startFakeUpstream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
+import { nextLook } from "../support/turns.ts";
 
 export const MODEL = "gpt-4o-mini";
 export const HI = [{ role: "user" as const, content: "hi" }];
@@ -129,11 +130,11 @@ export function dataLines(text: string): Record<string, unknown>[] {
     .map((line) => JSON.parse(line.slice(6)) as Record<string, unknown>);
 }
 
-/** Looks again with every turn of the event loop until something is there. */
+/** Looks again and again until something is there. */
 export async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
-  for (;;) {
+  for (let looks = 0; ; looks++) {
     const found = await look();
     if (found !== undefined) return found;
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextLook(looks);
   }
 }

@@ -5,16 +5,17 @@ import { Elysia } from "elysia";
 import { createApp, createServices } from "../../src/app.ts";
 import type { Overrides, Services } from "../../src/app.ts";
 import type { Deps } from "../../src/core/deps.ts";
+import type { Lookup } from "../../src/net/guard.ts";
 import { writeKeys } from "../../src/core/channels/key-rows.ts";
 import { sha256Hex } from "../../src/core/kit/seal.ts";
 import { q } from "../../src/db/database.ts";
-import { migratePostgres } from "../../src/db/migrate.ts";
-import { openPostgres } from "../../src/db/postgres.ts";
 import { readEnv } from "../../src/env.ts";
 import { listen } from "../../src/http/listen.ts";
 import { claimsOf, sessionTokens } from "../../src/http/session.ts";
+import { dateFreshSite, FRESH_POSTGRES, placeFreshFile } from "./fresh-sites.ts";
+import { lightenHashes } from "./light-hashes.ts";
 import { createTestDatabase } from "./postgres.ts";
-import type { DatabaseKind, PostgresTemplate } from "./postgres.ts";
+import type { DatabaseKind } from "./postgres.ts";
 
 export interface TestUser {
   id: number;
@@ -67,19 +68,16 @@ export interface TestAppOptions extends Overrides {
   env?: Record<string, string>;
 }
 
-/** PostgreSQL databases are copied from one that is already migrated. */
-const MIGRATED: PostgresTemplate = {
-  name: "weir",
-  async build(url) {
-    const client = openPostgres(url, 2);
-    await migratePostgres(client);
-    await client.end();
-  },
-};
+/** Tests ask no name server: only this machine has a name. */
+const noNames: Lookup = (hostname) =>
+  hostname === "localhost"
+    ? Promise.resolve(["127.0.0.1"])
+    : Promise.reject(Object.assign(new Error(`getaddrinfo ENOTFOUND ${hostname}`), { code: "ENOTFOUND" }));
 
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
+  lightenHashes();
   const kind = options.database ?? "sqlite";
-  const database = await createTestDatabase(kind, MIGRATED);
+  const database = await createTestDatabase(kind, FRESH_POSTGRES);
   const { dataDir } = database;
   const env = readEnv({
     PORT: "0",
@@ -91,8 +89,11 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     GLOBAL_API_RATE_LIMIT_ENABLE: "false",
     ...options.env,
   });
-  const services = await createServices(env, options);
+  const needsFile = env.databaseUrl === "" && env.dataDir === dataDir;
+  if (needsFile) await placeFreshFile(dataDir);
+  const services = await createServices(env, { lookup: noNames, ...options });
   const { deps } = services;
+  if (needsFile || env.databaseUrl === database.databaseUrl) await dateFreshSite(deps);
   const app = await createApp(services);
   listen(app, services.session.visitors, { port: 0, hostname: "127.0.0.1" });
   const url = `http://127.0.0.1:${app.server?.port}`;

@@ -8,8 +8,15 @@ import type { Page } from "playwright";
 const SOURCE = readFileSync(join(import.meta.dir, "../../node_modules/axe-core/axe.min.js"), "utf8");
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
-/** `rules`: only these rules, for a look that differs in nothing else (colours of the other theme). */
-export async function violationsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
+/** For a look at a page that differs from one before in nothing else. */
+export interface Look {
+  /** The colours of the other theme: only these rules. */
+  only?: readonly string[];
+  /** The words of the other language, in colours that were looked at: all but these rules. */
+  without?: readonly string[];
+}
+
+export async function violationsOf(page: Page, { only, without = [] }: Look = {}): Promise<string[]> {
   // A colour halfway through its transition is nobody's colour: what just appears or is enabled counts when it has come.
   await page.evaluate(async () => {
     const isEndless = (one: Animation) =>
@@ -20,7 +27,8 @@ export async function violationsOf(page: Page, rules?: readonly string[]): Promi
   const isThere = await page.evaluate(() => "axe" in window);
   if (!isThere) await page.evaluate(SOURCE);
   const options: RunOptions = {
-    runOnly: rules ? { type: "rule", values: [...rules] } : { type: "tag", values: TAGS },
+    runOnly: only ? { type: "rule", values: [...only] } : { type: "tag", values: TAGS },
+    rules: Object.fromEntries(without.map((rule) => [rule, { enabled: false }])),
     resultTypes: ["violations"],
     // The chat client in its frame is not ours.
     iframes: false,

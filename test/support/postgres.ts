@@ -134,7 +134,7 @@ function startServer(runDir: string, ownerPid: number): PostgresServer {
   const settings = [
     "listen_addresses = '127.0.0.1'",
     `unix_socket_directories = '${homeDir}'`,
-    "max_connections = 200",
+    "max_connections = 400",
     "shared_buffers = 64MB",
     "fsync = off",
     "synchronous_commit = off",
@@ -254,6 +254,16 @@ async function ensureTemplate(template: PostgresTemplate): Promise<string> {
   return name;
 }
 
+let strategy: Promise<string> | undefined;
+
+/** Files are copied at half the work of writing every page to a log that nobody reads; before release 15 always. */
+function copying(sql: postgres.Sql): Promise<string> {
+  strategy ??= sql`show server_version_num`.then(([row]) =>
+    Number(row?.["server_version_num"]) >= 150_000 ? "strategy file_copy" : "",
+  );
+  return strategy;
+}
+
 const builtTemplates = new Map<string, Promise<string>>();
 
 /** A fresh database: empty, or a copy of the template. Drop it in `afterAll`; the run's end removes what is left. */
@@ -266,7 +276,7 @@ export async function createPostgresDatabase(template?: PostgresTemplate): Promi
     source = await building;
   }
   const name = `test_${randomBytes(8).toString("hex")}`;
-  await sql.unsafe(`create database ${name} template ${source}`);
+  await sql.unsafe(`create database ${name} template ${source} ${await copying(sql)}`);
   return {
     url: `${origin}/${name}`,
     async drop() {

@@ -200,6 +200,23 @@ export async function startSample(
   return { app, user, admin, root };
 }
 
+/** Opens both rails of a sample, which is a site for own use: the wallet sells then, by methods of these names. */
+export async function openPayments({ app }: Sample, names: readonly string[] = ["Alipay", "WeChat Pay"]) {
+  const methods = names.map((name, index) => ({ name, type: `method${index}` }));
+  for (const [key, value] of [
+    ["SelfUseModeEnabled", "false"],
+    ["ServerAddress", app.url],
+    ["EpayId", "1001"],
+    ["EpayKey", "merchant-key"],
+    ["PayAddress", "https://pay.example"],
+    ["PayMethods", JSON.stringify(methods)],
+    ["payment_setting.amount_discount", '{"100":0.95}'],
+    ["StripeApiSecret", "sk_test_0123456789"],
+    ["StripeWebhookSecret", "whsec_0123456789abcdefghijkl"],
+  ] as const)
+    await app.deps.options.set(key, value);
+}
+
 /** Orders in every state; the first one, number 1, has a receipt and reports of its rail. */
 async function seedOrders(
   { deps }: TestApp,

@@ -10,8 +10,8 @@ const ROOT = join(import.meta.dir, "../..");
 /** Set by scripts/test.ts to the path of the binary it built. */
 export const BINARY_VARIABLE = "WEIR_TEST_BINARY";
 
-/** A test that fails or is ended takes its processes with it. */
-function withParent(): string[] {
+/** A test that fails or is ended takes its processes with it: words to stand before theirs. */
+export function withParent(): string[] {
   return process.platform === "linux" && Bun.which("setpriv") ? ["setpriv", "--pdeathsig", "KILL", "--"] : [];
 }
 

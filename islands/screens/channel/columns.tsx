@@ -258,6 +258,7 @@ function ChannelStatus({ row, t }: { row: ChannelRow; t: Translate }) {
     row.key_count > 1
       ? t("channel.keysFit", { fit: row.keys_on - row.keys_resting, total: row.key_count })
       : undefined,
+    row.cells_resting > 0 ? t("channel.cellsResting", { count: row.cells_resting }) : undefined,
   ].filter((line) => line !== undefined);
   return (
     <StatusDot tone={tone} reason={lines.length > 0 ? lines.join(" · ") : undefined}>

@@ -32,6 +32,7 @@ import {
 
 const KeysPart = lazyPart(() => import("./keys/keys-part.tsx"));
 const RoutingPart = lazyPart(() => import("./routing-part.tsx"));
+const HealthPart = lazyPart(() => import("./health-part.tsx"));
 const RewritePart = lazyPart(() => import("./rewrite-part.tsx"));
 
 const JSON_FIELDS = [
@@ -188,6 +189,7 @@ export default function ChannelDrawer({
       </Section>
       <ConnectionPart form={form} row={row} />
       <KeysPart form={form} row={row} hasSeveralKeys={keyCount(values) > 1} onChange={onKeysChanged} />
+      {row ? <HealthPart id={row.id} /> : null}
       <RoutingPart
         form={form}
         row={row}

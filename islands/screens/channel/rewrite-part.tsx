@@ -18,6 +18,7 @@ const GATES = [
   "allowIncludeObfuscation",
   "disableStore",
   "claudeBetaQuery",
+  "sessionHint",
 ] as const;
 
 export interface RewritePartProps {

@@ -43,6 +43,7 @@ export interface ChannelValues extends Record<string, unknown> {
   allowIncludeObfuscation: boolean;
   disableStore: boolean;
   claudeBetaQuery: boolean;
+  sessionHint: boolean;
   /** Gates that this editor does not know, as a JSON object. */
   otherGates: string;
   forceFormat: boolean;
@@ -90,6 +91,7 @@ export const NEW_CHANNEL: ChannelValues = {
   allowIncludeObfuscation: false,
   disableStore: false,
   claudeBetaQuery: false,
+  sessionHint: false,
   otherGates: "",
   forceFormat: false,
   thinkingToContent: false,
@@ -114,6 +116,7 @@ export const REWRITE_FIELDS = [
   "allowIncludeObfuscation",
   "disableStore",
   "claudeBetaQuery",
+  "sessionHint",
   "statusCodeMapping",
   "forceFormat",
   "thinkingToContent",
@@ -208,6 +211,7 @@ const GATES = {
   allow_include_obfuscation: "allowIncludeObfuscation",
   disable_store: "disableStore",
   claude_beta_query: "claudeBetaQuery",
+  session_hint: "sessionHint",
 } as const satisfies Partial<Record<ChannelGate, keyof ChannelValues>>;
 type GateName = keyof typeof GATES;
 type GateValues = Record<(typeof GATES)[GateName], boolean> & Pick<ChannelValues, "otherGates">;

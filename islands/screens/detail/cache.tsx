@@ -124,7 +124,7 @@ function RateTable({ rates }: { rates: CacheRates }) {
             {shown.map((row) => (
               <tr key={row.id}>
                 <th scope="row" className="font-normal wrap-anywhere">
-                  {nameOf(row)}
+                  <span className="inline-block min-w-24">{nameOf(row)}</span>
                 </th>
                 {isRule ? (
                   <>

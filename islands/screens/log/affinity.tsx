@@ -32,9 +32,11 @@ export function AffinityPart({ other }: { other: LogOther }) {
             {source && source !== rule ? <span className="text-muted"> {source}</span> : null}
           </span>
         </Line>
-        <Line label={t("log.affinity.fingerprint")}>
-          <code>{fingerprint}</code>
-        </Line>
+        {fingerprint ? (
+          <Line label={t("log.affinity.fingerprint")}>
+            <code>{fingerprint}</code>
+          </Line>
+        ) : null}
         {info?.multi_key_index === undefined ? null : (
           <Line label={t("log.affinity.key")}>{info.multi_key_index + 1}</Line>
         )}

@@ -28,7 +28,8 @@ export interface LogOther extends Record<string, unknown> {
     channel_affinity?: {
       rule_name: string;
       key_source?: string;
-      key_fp: string;
+      /** Absent: of a stored response. */
+      key_fp?: string;
       state?: "new" | "kept" | "switched";
       reason?: string;
       from_channel?: number;

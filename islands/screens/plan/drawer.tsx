@@ -32,7 +32,10 @@ interface PlanValues extends Record<string, unknown> {
   max_per_user: number | undefined;
   stack: PlanStack;
   enabled: boolean;
+  reason: string;
 }
+
+const MOST_REASON = 1000;
 
 export interface PlanDrawerProps {
   /** undefined: a new one. */
@@ -61,12 +64,14 @@ function valuesOf(row: Plan | undefined, currency: string): PlanValues {
       max_per_user: 0,
       stack: "extend",
       enabled: true,
+      reason: "",
     };
   const { id: _, created_at: __, updated_at: ___, sold: ____, running: _____, ...terms } = row;
   return {
     ...terms,
     currency: row.currency || currency,
     wallet_price: row.wallet_price === 0 ? undefined : row.wallet_price,
+    reason: "",
   };
 }
 
@@ -83,6 +88,7 @@ function bodyOf(values: PlanValues) {
     duration_count: values.duration_count ?? 0,
     quota: values.quota ?? 0,
     max_per_user: values.max_per_user ?? 0,
+    reason: values.reason.trim(),
   };
 }
 
@@ -222,6 +228,14 @@ function PlanFields({ form, groups }: { form: Form<PlanValues>; groups: readonly
         step={1}
       />
       <SwitchField form={form} name="enabled" label={t("plans.on")} hint={t("plans.onHint")} />
+      <TextField
+        form={form}
+        name="reason"
+        label={t("plans.reason")}
+        hint={t("plans.whyHint")}
+        limit={MOST_REASON}
+        input={{ autoComplete: "off" }}
+      />
     </>
   );
 }

@@ -2,6 +2,7 @@
 // Refuses to apply while a warning forbids it, and what was planned on other prices than those in force.
 import { useSignals } from "@preact/signals-react/runtime";
 import { useId, useState } from "react";
+import { SOLD_PLANS } from "../../../src/shared/price-desk.ts";
 import { api, ApiFailure, call, failureMessage } from "../../lib/api.ts";
 import { formatQuota } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
@@ -58,6 +59,8 @@ export function ApplyPlan({ desk, plan, effect, days, canApply, reload, onStale 
           await reload();
         },
       });
+      // A new plan has its own number by now; what made it is done.
+      if (desk.changes.peek().some(({ key }) => key === SOLD_PLANS)) desk.discard("");
       await reload();
       setQuery({ section: undefined, days: undefined, by: undefined });
     } catch (error) {

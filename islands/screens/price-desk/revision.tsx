@@ -2,6 +2,7 @@
 // Refuses to write over names that were changed since, unless they are ticked.
 import { useSignals } from "@preact/signals-react/runtime";
 import { useEffect, useId, useRef, useState } from "react";
+import { SOLD_PLANS } from "../../../src/shared/price-desk.ts";
 import { api, call, failureMessage } from "../../lib/api.ts";
 import { siteZone } from "../../lib/boot.ts";
 import { formatDateTime } from "../../lib/format.ts";
@@ -10,6 +11,7 @@ import type { PriceRevisionDetail, PriceUndo } from "../../lib/wire.ts";
 import { Drawer } from "../../ui/drawer.tsx";
 import { FailureNotice } from "../../ui/feedback.tsx";
 import { changeLines, isModelKey } from "../../ui/price-plan/change-words.ts";
+import { placeName, placeTitle, termLines, termsText } from "../../ui/price-plan/sold-plan-words.ts";
 import { authorText, UndoMarks, wayText } from "./history-words.tsx";
 import { FromTo } from "../../ui/price-plan/from-to.tsx";
 import { undoRevision } from "../../ui/price-plan/undo-revision.ts";
@@ -145,12 +147,20 @@ function NameChanges({ changes }: { changes: readonly Change[] }) {
   const [first] = changes;
   if (!first) return null;
   const isModel = isModelKey(first.key);
-  const lines = isModel
-    ? changeLines(t, changes)
-    : changeLines(t, changes).map((line) => ({ ...line, title: t(`option.title.${line.key}`) }));
+  const isPlan = first.key === SOLD_PLANS;
+  const lines = isPlan
+    ? termLines(t, first)
+    : isModel
+      ? changeLines(t, changes)
+      : changeLines(t, changes).map((line) => ({ ...line, title: placeTitle(t, line.key) }));
   return (
     <li className="border-b border-base-300 px-3 py-2">
-      {first.name === "" ? null : <p className="mono font-medium wrap-anywhere">{first.name}</p>}
+      {first.name === "" ? null : (
+        <p className="wrap-anywhere">
+          <span className="mono font-medium">{placeName(first)}</span>
+          {isPlan ? <span className="ml-2 text-dense text-muted">{placeTitle(t, first.key)}</span> : null}
+        </p>
+      )}
       <dl className="text-dense tabular-nums">
         {lines.map(({ key, title, before, after }) => (
           <div key={key} className="flex flex-wrap items-baseline gap-x-2">
@@ -280,7 +290,8 @@ interface SkippedProps {
 function SkippedName({ change, isTicked, onTick }: SkippedProps) {
   const t = useT();
   const [line] = changeLines(t, [change]);
-  const title = isModelKey(change.key) ? (line?.title ?? "") : t(`option.title.${change.key}`);
+  const title = isModelKey(change.key) ? (line?.title ?? "") : placeTitle(t, change.key);
+  const isPlan = change.key === SOLD_PLANS;
   return (
     <li className="border-b border-base-300">
       <label className="flex cursor-pointer items-start gap-3 px-3 py-2">
@@ -291,9 +302,12 @@ function SkippedName({ change, isTicked, onTick }: SkippedProps) {
           onChange={(event) => onTick(event.target.checked)}
         />
         <span className="min-w-0 grow text-dense wrap-anywhere">
-          <span className="mono font-medium">{change.name}</span> <span className="text-muted">{title}</span>
+          <span className="mono font-medium">{placeName(change)}</span>{" "}
+          <span className="text-muted">{title}</span>
           <span className="block tabular-nums">
-            {t("plan.history.nowBack", { now: line?.after ?? "", back: line?.before ?? "" })}
+            {isPlan
+              ? termsText(t, { ...change, before: change.after, after: change.before })
+              : t("plan.history.nowBack", { now: line?.after ?? "", back: line?.before ?? "" })}
           </span>
         </span>
       </label>

@@ -1,12 +1,14 @@
 // The texts of options, by rows. The names are joined, not written as templates: a script that holds a template makes every
 // page carry the texts of all options (scripts/build-texts.ts), and a page needs those of its own tab only.
 import type { OptionRow } from "../../../src/shared/setting-rows.ts";
-import { t } from "../../lib/i18n.ts";
+import { language, t } from "../../lib/i18n.ts";
 
 const text = (...path: string[]) => t(["option", ...path].join("."));
 
-export const titleOf = ({ key }: Pick<OptionRow, "key">): string => text("title", key);
-export const helpOf = ({ key }: Pick<OptionRow, "key">): string => text("help", key);
+type Named = Pick<OptionRow, "key" | "texts">;
+
+export const titleOf = ({ key, texts }: Named): string => texts?.title[language.value] ?? text("title", key);
+export const helpOf = ({ key, texts }: Named): string => texts?.help[language.value] ?? text("help", key);
 export const groupName = (group: string): string => text("group", group);
 export const unitOf = ({ unit }: OptionRow): string => (unit === undefined ? "" : text("unit", unit));
 

@@ -1,12 +1,14 @@
 // The left side of a plan: what changes, by maker, in dollars from old to new; then whatever is no price of a model.
 // Refuses to repeat what follows by itself: kinds that move along with input or output are counted.
 import { useState } from "react";
+import { SOLD_PLANS } from "../../../src/shared/price-desk.ts";
 import { percentOf, tellingSteps } from "../../../src/shared/price-steps.ts";
 import { compareNames } from "../../lib/format.ts";
 import { language, useT } from "../../lib/i18n.ts";
 import { conditionText, priceText, toolName } from "../../lib/rule-words.ts";
 import type { PricePlan } from "../../lib/wire.ts";
 import { entryText, isModelKey } from "./change-words.ts";
+import { placeName, placeTitle, termsText } from "./sold-plan-words.ts";
 import { FromTo, percentText } from "./from-to.tsx";
 
 type Model = PricePlan["diff"][number];
@@ -147,6 +149,14 @@ function EntryStep({ entry: { when, kind, tool, before, after } }: { entry: Mode
   );
 }
 
+/** A plan on sale: what becomes of its terms; one that is new or goes is told whole. */
+function PlanTerms({ change }: { change: Change }) {
+  const t = useT();
+  const text = termsText(t, change);
+  if (change.before === null) return <FromTo before={t("plan.none")} after={text} />;
+  return change.after === null ? <FromTo before={text} after={t("plan.none")} /> : text;
+}
+
 function OtherChanges({ changes }: { changes: readonly Change[] }) {
   const t = useT();
   const [isWhole, setWhole] = useState(false);
@@ -156,13 +166,20 @@ function OtherChanges({ changes }: { changes: readonly Change[] }) {
       <h3 className="mb-1 text-xs font-semibold text-muted">{t("plan.others")}</h3>
       {[...Map.groupBy(shown, ({ key }) => key)].map(([key, own]) => (
         <div key={key} className="mb-3 rounded-box border border-base-300 px-3 py-2">
-          <p className="font-medium">{t(`option.title.${key}`)}</p>
+          <p className="font-medium">{placeTitle(t, key)}</p>
           <dl className="text-dense">
-            {own.map(({ name, before, after }) => (
-              <div key={name} className="flex flex-wrap items-baseline gap-x-2">
-                <dt className="mono grow text-muted wrap-anywhere">{name}</dt>
+            {own.map((change) => (
+              <div key={change.name} className="flex flex-wrap items-baseline gap-x-2">
+                <dt className="mono grow text-muted wrap-anywhere">{placeName(change)}</dt>
                 <dd className="ml-auto min-w-0 text-right wrap-anywhere">
-                  <FromTo before={entryText(t, key, before)} after={entryText(t, key, after)} />
+                  {key === SOLD_PLANS ? (
+                    <PlanTerms change={change} />
+                  ) : (
+                    <FromTo
+                      before={entryText(t, key, change.before)}
+                      after={entryText(t, key, change.after)}
+                    />
+                  )}
                 </dd>
               </div>
             ))}

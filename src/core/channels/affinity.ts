@@ -33,7 +33,7 @@ export interface Binding {
   untilMs: number;
   /** Calls that it served. */
   times: number;
-  /** Proofs of another account may stand in its conversation: it went from one to the next. */
+  /** Proofs of another account stand in its conversation: this one has said so. */
   isMixed: boolean;
   /** Of what must be found again. */
   object: RemoteObject | undefined;
@@ -88,6 +88,8 @@ interface AffinityStats {
 export interface AffinityStore {
   /** HMAC of the name: the id of its binding, 32 hex digits. */
   idOf(name: AffinityName): string;
+  /** Nothing is bound: where nothing is to choose either, nobody need be asked about. */
+  isEmpty(): boolean;
   find(id: string, nowMs: number): Binding | undefined;
   /** Puts it in force, for `ttlMs` from now on. */
   bind(id: string, binding: Omit<Binding, "untilMs" | "times" | "object" | "use">, nowMs: number): void;
@@ -114,7 +116,7 @@ export interface AffinityStore {
 }
 
 /** The rule under which stored responses are counted. */
-const STORED_RULE = "stored-response";
+export const STORED_RULE = "stored-response";
 const ID_CHARS = 32;
 /** Of an id, what log rows tell. */
 export const FINGERPRINT_CHARS = 8;
@@ -173,6 +175,7 @@ export function createAffinityStore({
       const name = JSON.stringify(["affinity", userId, group, model, rule, value]);
       return seal.mac(name).toString("hex").slice(0, ID_CHARS);
     },
+    isEmpty: () => bindings.size === 0,
     find(id, nowMs) {
       const found = bindings.get(id);
       if (!found) return undefined;

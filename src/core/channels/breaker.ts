@@ -5,9 +5,20 @@ import type { Verdict } from "./picker.ts";
 /** What takes a cell out of service. */
 export type RestReason = Exclude<Verdict, "ok">;
 
+/** How a call ended, as far as the cell is concerned. */
+export interface Outcome {
+  /** Steady clock. */
+  atMs: number;
+  verdict: Verdict;
+}
+
 export interface Breaker {
   /** Why it rests, or last did. */
   reason: RestReason;
+  /** What was said of the last failure, scrubbed. */
+  detail: string;
+  /** The last of them, the newest at the end; kept from the first failure on. */
+  readonly outcomes: Outcome[];
   /** Failures in a row. */
   failures: number;
   /** Of the last failure (steady clock). */
@@ -36,12 +47,16 @@ const LONGEST_REST_MS = 120_000;
 const REJECTED_REST_MS = 30_000;
 /** An upstream may not switch anything off for longer than this. */
 const LONGEST_RETRY_AFTER_MS = 600_000;
+/** So many outcomes are kept to be looked at. */
+const OUTCOMES_KEPT = 20;
 /** A try that never reports back blocks its cell no longer than this. */
 const PROBE_MS = 30_000;
 
 export function createBreaker(): Breaker {
   return {
     reason: "down",
+    detail: "",
+    outcomes: [],
     failures: 0,
     failedAtMs: 0,
     openUntilMs: 0,
@@ -81,18 +96,24 @@ export function succeeded(breaker: Breaker, nowMs: number): boolean {
   breaker.probeUntilMs = 0;
   breaker.restMs = 0;
   breaker.failures = 0;
+  note(breaker, "ok", nowMs);
   slotOf(breaker, nowMs).ok++;
   return nowMs - breaker.failedAtMs < SLOTS * SLOT_MS;
 }
 
-/** It failed. `retryAfterSeconds`: what a limited upstream asked for. */
+/** It failed. `retryAfterSeconds`: what a limited upstream asked for; `detail`: what was said, scrubbed. */
 export function failed(
   breaker: Breaker,
   reason: RestReason,
   nowMs: number,
-  retryAfterSeconds: number | undefined,
+  {
+    retryAfterSeconds,
+    detail = "",
+  }: { retryAfterSeconds?: number | undefined; detail?: string | undefined } = {},
 ): void {
   breaker.probeUntilMs = 0;
+  breaker.detail = detail;
+  note(breaker, reason, nowMs);
   breaker.failedAtMs = nowMs;
   const requestedMs = Math.min((retryAfterSeconds ?? 0) * 1000, LONGEST_RETRY_AFTER_MS);
   if (reason === "limited" && requestedMs > 0) {
@@ -120,6 +141,19 @@ export function failed(
 /** Nothing that happened to it matters any more. */
 export function isForgotten({ failedAtMs, openUntilMs }: Breaker, nowMs: number): boolean {
   return nowMs - Math.max(failedAtMs, openUntilMs) > LONGEST_RETRY_AFTER_MS;
+}
+
+/** For who looks at it. */
+export type CellState = "closed" | "open" | "half_open";
+
+export function stateOf({ openUntilMs }: Breaker, nowMs: number): CellState {
+  if (openUntilMs === 0) return "closed";
+  return openUntilMs > nowMs ? "open" : "half_open";
+}
+
+function note({ outcomes }: Breaker, verdict: Verdict, atMs: number): void {
+  outcomes.push({ atMs, verdict });
+  if (outcomes.length > OUTCOMES_KEPT) outcomes.shift();
 }
 
 function slotOf({ slots }: Breaker, nowMs: number): Breaker["slots"][number] {

@@ -3,6 +3,7 @@
 import { jsonObject } from "../../shared/json-object.ts";
 import { KEY_MODES, KeyStatus } from "../../shared/enums.ts";
 import type { KeyMode } from "../../shared/enums.ts";
+import { withoutKeys } from "../../shared/without-keys.ts";
 import type { NewKey } from "./key-rows.ts";
 import type { ChannelKeyRow } from "./rows.ts";
 
@@ -70,9 +71,4 @@ export function readChannelInfo(info: unknown, texts: readonly string[]): ReadIn
   const dropped = [...places].filter((place) => !(Number(place) >= 0 && Number(place) < texts.length)).length;
   const mode = KEY_MODES.find((each) => each === read["multi_key_mode"]);
   return { isMultiKey: read["is_multi_key"] === true, mode, keys, dropped };
-}
-
-/** Reasons of other gateways may repeat the key. */
-function withoutKeys(reason: string, keys: readonly string[]): string {
-  return keys.reduce((text, key) => (key === "" ? text : text.replaceAll(key, "***")), reason);
 }

@@ -7,10 +7,12 @@ import {
   isForgotten,
   isReady,
   opened,
+  stateOf,
   succeeded,
   take,
 } from "./breaker.ts";
-import type { Breaker, RestReason } from "./breaker.ts";
+import type { Breaker, CellState, Outcome, RestReason } from "./breaker.ts";
+import { createProxyHealth } from "./proxy-health.ts";
 import { isSameAccess } from "./keyring.ts";
 import { upstreamModel } from "./rows.ts";
 import type { Channel } from "./rows.ts";
@@ -23,6 +25,10 @@ interface FailedAttempt {
   isWhole?: boolean;
   /** What a limited upstream asked for. */
   retryAfterSeconds?: number | undefined;
+  /** Nobody was reached at all: that may be the proxy in between. */
+  isUnreached?: boolean;
+  /** What was said of it, scrubbed. */
+  detail?: string;
 }
 
 /** Why a channel is left alone, for one model or for all. */
@@ -32,6 +38,20 @@ interface Rest {
   reason: RestReason;
   /** On the steady clock. */
   untilMs: number;
+}
+
+/** A cell as it is looked at; times on the steady clock. */
+export interface CellReport {
+  /** At the upstream; undefined: the whole channel, none of whose keys works, or its proxy. */
+  model: string | undefined;
+  isProxy: boolean;
+  state: CellState;
+  reason: RestReason;
+  detail: string;
+  /** When its rest ends, or ended; 0: it is closed. */
+  untilMs: number;
+  failures: number;
+  outcomes: readonly Outcome[];
 }
 
 /** Models are those of requests. */
@@ -56,6 +76,10 @@ export interface ChannelHealth {
   abandoned(channel: Channel, model: string): void;
   /** What rests now. */
   rests(channelId: number, nowMs: number): Rest[];
+  /** Every cell of the channel that had trouble lately. */
+  cells(channel: Channel, nowMs: number): CellReport[];
+  /** An administrator lets calls through again: for the upstream's model, or, undefined, for all and through the proxy. */
+  close(channel: Channel, model: string | undefined): void;
 }
 
 /** Where there was trouble lately; a channel without any has no entry, so the size follows the trouble. */
@@ -88,6 +112,7 @@ function isCalledAlike(a: Channel, b: Channel): boolean {
 
 export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange">): ChannelHealth {
   const health = new Map<number, Health>();
+  const proxies = createProxyHealth();
   // A channel that is called otherwise now gets a fresh start, other edits wake nobody; a deleted one leaves nothing behind.
   routing.onChange((ids) => {
     for (const id of ids) {
@@ -100,6 +125,7 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
   });
 
   function isUsable(channel: Channel, model: string, nowMs: number): boolean {
+    if (!proxies.isUsable(channel, nowMs)) return false;
     const state = health.get(channel.id);
     if (!state) return true;
     if (state.whole && !isReady(state.whole, nowMs)) return false;
@@ -108,6 +134,7 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
   }
 
   function taken(channel: Channel, model: string, nowMs: number): void {
+    proxies.take(channel, nowMs);
     const state = health.get(channel.id);
     if (state?.whole) take(state.whole, nowMs);
     const cell = state?.models.get(upstreamModel(channel, model));
@@ -126,27 +153,31 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
   }
 
   return {
-    isCalm: () => health.size === 0,
+    isCalm: () => health.size === 0 && proxies.isCalm(),
     isUsable,
     take: taken,
     restsUntil(channel, model) {
       const state = health.get(channel.id);
       const cell = state?.models.get(upstreamModel(channel, model));
-      return Math.max(state?.whole?.openUntilMs ?? 0, cell?.openUntilMs ?? 0);
+      return Math.max(state?.whole?.openUntilMs ?? 0, cell?.openUntilMs ?? 0, proxies.restsUntil(channel));
     },
     askedUntil(channel, model, nowMs) {
       const cell = health.get(channel.id)?.models.get(upstreamModel(channel, model));
       return cell ? askedUntil(cell, nowMs) : 0;
     },
     claim(channel, model, nowMs) {
-      if (health.size === 0) return undefined;
+      if (health.size === 0 && proxies.isCalm()) return undefined;
       if (isUsable(channel, model, nowMs)) {
         taken(channel, model, nowMs);
         return undefined;
       }
+      const proxy = proxies.breakerOf(channel);
+      if (proxy && !isReady(proxy, nowMs))
+        return { model: undefined, reason: proxy.reason, untilMs: Math.max(proxy.openUntilMs, nowMs) };
       return restIn(health.get(channel.id), upstreamModel(channel, model), nowMs);
     },
     opened(channel, model) {
+      proxies.answered(channel);
       const state = health.size === 0 ? undefined : health.get(channel.id);
       if (!state) return;
       state.whole = undefined;
@@ -155,6 +186,7 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
       else if (state.models.size === 0) health.delete(channel.id);
     },
     succeeded(channel, model, nowMs) {
+      proxies.answered(channel);
       const state = health.size === 0 ? undefined : health.get(channel.id);
       if (!state) return;
       state.whole = undefined;
@@ -163,15 +195,18 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
       if (cell && !succeeded(cell, nowMs)) state.models.delete(name);
       if (state.models.size === 0) health.delete(channel.id);
     },
-    failed(channel, model, { reason, isWhole, retryAfterSeconds }, nowMs) {
+    failed(channel, model, { reason, isWhole, retryAfterSeconds, isUnreached, detail }, nowMs) {
+      if (isUnreached) proxies.unreached(channel, nowMs, detail);
+      else proxies.answered(channel);
       const state = healthOf(channel, nowMs);
       if (!state) return;
       const breaker = isWhole
         ? (state.whole ??= createBreaker())
         : cellOf(state, upstreamModel(channel, model));
-      failed(breaker, reason, nowMs, retryAfterSeconds);
+      failed(breaker, reason, nowMs, { retryAfterSeconds, detail });
     },
     abandoned(channel, model) {
+      proxies.abandoned(channel);
       const state = health.size === 0 ? undefined : health.get(channel.id);
       if (state?.whole) state.whole.probeUntilMs = 0;
       const cell = state?.models.get(upstreamModel(channel, model));
@@ -181,6 +216,35 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
       const state = health.get(channelId);
       return state ? restsIn(state, nowMs) : [];
     },
+    cells: (channel, nowMs) => cellsOf(health.get(channel.id), proxies.breakerOf(channel), nowMs),
+    close(channel, model) {
+      if (model === undefined) {
+        proxies.answered(channel);
+        health.delete(channel.id);
+      } else health.get(channel.id)?.models.delete(model);
+    },
+  };
+}
+
+function cellsOf(state: Health | undefined, proxy: Breaker | undefined, nowMs: number): CellReport[] {
+  return [
+    ...(proxy ? [reportOf(proxy, undefined, nowMs, true)] : []),
+    ...(state?.whole ? [reportOf(state.whole, undefined, nowMs)] : []),
+    ...[...(state?.models ?? [])].map(([model, cell]) => reportOf(cell, model, nowMs)),
+  ];
+}
+
+function reportOf(breaker: Breaker, model: string | undefined, nowMs: number, isProxy = false): CellReport {
+  const { reason, detail, openUntilMs, failures, outcomes } = breaker;
+  return {
+    model,
+    isProxy,
+    state: stateOf(breaker, nowMs),
+    reason,
+    detail,
+    untilMs: openUntilMs,
+    failures,
+    outcomes,
   };
 }
 

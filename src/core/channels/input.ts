@@ -160,6 +160,19 @@ function objectIn(field: "param_override" | "header_override" | "setting" | "set
   return value;
 }
 
+const HTTP_PROTOCOLS: readonly unknown[] = [undefined, null, "", "auto", "http1"];
+const MOST_SHARDS = 8;
+
+/** Which of the family's fields on how an upstream is connected is not what they allow; what they ask for is HTTP/1.1 here. */
+function wrongTransport({
+  http_protocol: protocol,
+  http2_connection_shards: shards,
+}: Record<string, unknown>) {
+  if (!HTTP_PROTOCOLS.includes(protocol)) return "http_protocol";
+  const isCount = Number.isInteger(shards) && Number(shards) >= 1 && Number(shards) <= MOST_SHARDS;
+  return shards === undefined || shards === null || isCount ? undefined : "http2_connection_shards";
+}
+
 /** Keeps the person's own text: only whether it is a set of rules is decided here. */
 function requestRulesText(text: string): string {
   const trimmed = text.trim();
@@ -215,6 +228,8 @@ function settingText(field: "setting" | "settings", text: string): string {
   if (unclear !== undefined) throw refuseField(field, "rule_field_invalid", { place: field, field: unclear });
   if (prompt !== undefined && prompt !== null && typeof prompt !== "string")
     throw refuseField(field, "rule_field_invalid", { place: field, field: "system_prompt" });
+  const transport = wrongTransport(value);
+  if (transport) throw refuseField(field, "rule_field_invalid", { place: field, field: transport });
   return trimmed;
 }
 

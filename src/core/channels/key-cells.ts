@@ -16,17 +16,17 @@ export interface KeyCells {
   /** It began to answer; how that ends is told later. */
   opened(channel: Channel, index: number, model: string): void;
   succeeded(channel: Channel, index: number, model: string, nowMs: number): void;
-  failed(channel: Channel, index: number, model: string, nowMs: number): void;
+  failed(channel: Channel, index: number, model: string, nowMs: number, detail?: string): void;
   /** The call ended without a word on the key. */
   abandoned(channel: Channel, index: number, model: string): void;
   wake(channel: Channel, index: number): void;
   /** What rests now, by the model's name at the upstream. */
-  rests(channel: Channel, index: number, nowMs: number): ReadonlyMap<string, number>;
+  rests(channel: Channel, index: number, nowMs: number): ReadonlyMap<string, Breaker>;
 }
 
 /** Of one key: only whoever names channels may ask for models that are not on their lists. */
 const MAX_MODELS = 1000;
-const NONE: ReadonlyMap<string, number> = new Map();
+const NONE: ReadonlyMap<string, Breaker> = new Map();
 
 export function createKeyCells(): KeyCells {
   /** By the id of the key's row, then by the model's name at the upstream. */
@@ -60,7 +60,7 @@ export function createKeyCells(): KeyCells {
       models?.delete(upstreamModel(channel, model));
       if (models?.size === 0) cells.delete(channel.keyRows[index]?.id ?? 0);
     },
-    failed(channel, index, model, nowMs) {
+    failed(channel, index, model, nowMs, detail) {
       const id = channel.keyRows[index]?.id ?? 0;
       if (id === 0 || channel.keys.length < 2) return;
       sweep(cells, nowMs);
@@ -73,7 +73,7 @@ export function createKeyCells(): KeyCells {
         if (models.size >= MAX_MODELS && oldest !== undefined) models.delete(oldest);
         models.set(name, (cell = createBreaker()));
       }
-      failed(cell, "down", nowMs, undefined);
+      failed(cell, "down", nowMs, { detail });
     },
     abandoned(channel, index, model) {
       const cell = cellOf(channel, index, model);
@@ -83,11 +83,7 @@ export function createKeyCells(): KeyCells {
     rests(channel, index, nowMs) {
       const models = modelsOf(channel, index);
       if (!models) return NONE;
-      return new Map(
-        [...models].flatMap(([name, cell]) =>
-          cell.openUntilMs > nowMs ? [[name, cell.openUntilMs] as const] : [],
-        ),
-      );
+      return new Map([...models].filter(([, { openUntilMs }]) => openUntilMs > nowMs));
     },
   };
 }

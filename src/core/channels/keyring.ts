@@ -2,6 +2,7 @@
 // for or refuse) and key-cells.ts (what fails).
 import { KeyStatus } from "../../shared/enums.ts";
 import type { CapState } from "./caps.ts";
+import type { Breaker } from "./breaker.ts";
 import { createKeyCells } from "./key-cells.ts";
 import type { KeyCells } from "./key-cells.ts";
 import { createKeyRests, untilOf } from "./key-rests.ts";
@@ -52,7 +53,7 @@ export interface Keyring {
    * The model failed with this key (down, too slow, cut off). True: it rests for the model because of that while another key of
    * the channel is fit, so that nothing is said of the channel.
    */
-  failed(channel: Channel, index: number, model: string, nowMs: number): boolean;
+  failed(channel: Channel, index: number, model: string, nowMs: number, detail?: string): boolean;
   /** The call ended without a word on the key. */
   abandoned(channel: Channel, index: number, model: string): void;
   /** A key that was switched on, or is let go on by hand: nothing of its rests is left. */
@@ -228,8 +229,8 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
     wake: (channel, index, model) => rests.wake(channel, index, model),
     opened: (channel, index, model) => cells.opened(channel, index, model),
     succeeded: (channel, index, model, nowMs) => cells.succeeded(channel, index, model, nowMs),
-    failed(channel, index, model, nowMs) {
-      cells.failed(channel, index, model, nowMs);
+    failed(channel, index, model, nowMs, detail) {
+      cells.failed(channel, index, model, nowMs, detail);
       const name = upstreamModel(channel, model);
       const isResting = cells.restsUntil(channel, index, name, nowMs) > nowMs;
       return isResting && isAnyFit(ring, channel, name, nowMs);
@@ -251,12 +252,12 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
 }
 
 /** With the models that fail with this key. */
-function withCells(state: KeyState, down: ReadonlyMap<string, number>): KeyState {
+function withCells(state: KeyState, down: ReadonlyMap<string, Breaker>): KeyState {
   if (down.size === 0) return state;
   const models = new Map(state.models);
-  for (const [name, restsUntilMs] of down)
-    if ((models.get(name)?.restsUntilMs ?? 0) < restsUntilMs)
-      models.set(name, { restsUntilMs, reason: "down", detail: "" });
+  for (const [name, { openUntilMs, detail }] of down)
+    if ((models.get(name)?.restsUntilMs ?? 0) < openUntilMs)
+      models.set(name, { restsUntilMs: openUntilMs, reason: "down", detail });
   return { ...state, models };
 }
 

@@ -6,6 +6,7 @@ import { contains, countRows } from "../../db/database.ts";
 import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
 import type { KeyMode } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
+import { restingCells } from "./cells.ts";
 import { channelInfoJson } from "./channel-info.ts";
 import type { ChannelInfo } from "./channel-info.ts";
 import type { KeyRest, KeyState } from "./key-rests.ts";
@@ -56,10 +57,12 @@ export interface ChannelJson {
   key_count: number;
   keys_on: number;
   keys_resting: number;
+  /** † Models of it that nobody is sent to now, on this node; a channel that rests as a whole counts as one. */
+  cells_resting: number;
   channel_info: ChannelInfo;
 }
 
-export type ChannelJsonDeps = Pick<Deps, "routing" | "keyring" | "clock">;
+export type ChannelJsonDeps = Pick<Deps, "routing" | "keyring" | "clock" | "picker">;
 
 export function channelJson(deps: ChannelJsonDeps, row: ChannelRow): ChannelJson {
   const parsed = deps.routing.channel(row.id);
@@ -106,6 +109,7 @@ export function channelJson(deps: ChannelJsonDeps, row: ChannelRow): ChannelJson
     key_count: keyCount,
     keys_on: on.length,
     keys_resting: resting.filter(isResting).length,
+    cells_resting: parsed ? restingCells(deps, parsed) : 0,
     channel_info: channelInfoJson(parsed?.keyRows ?? [], keyModeOf(row.multiKeyMode)),
   };
 }

@@ -3,6 +3,7 @@
 import { and, eq } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
+import { withoutKeys } from "../../shared/without-keys.ts";
 import { followKeys, isAnyOn, keyRowsOf, lockChannel, setKeyStates } from "./key-rows.ts";
 import type { Channel } from "./rows.ts";
 import type { Deps, InboxCause } from "../deps.ts";
@@ -86,11 +87,6 @@ async function tellEnabled(deps: StateDeps, channel: Channel): Promise<void> {
   );
 }
 
-/** Texts of upstreams may repeat the key that they refuse. */
-function withoutKey(reason: string, keys: readonly string[]): string {
-  return keys.reduce((text, key) => (key.length < 4 ? text : text.replaceAll(key, "***")), reason);
-}
-
 /**
  * Switches one key off by itself, and the channel with it where it was the last that was on; true when this call made the
  * change. Of a channel without a key row it is the channel that goes off.
@@ -102,7 +98,7 @@ export async function disableKey(
   why: string,
 ): Promise<boolean> {
   const key = channel.keyRows[index];
-  const reason = withoutKey(why, channel.keys).slice(0, MOST_REASON);
+  const reason = withoutKeys(why, channel.keys).slice(0, MOST_REASON);
   if (!key || key.id === 0) return disableChannel(deps, channel, reason);
   const nowS = Math.floor(deps.clock.nowMs() / 1000);
   const state = {

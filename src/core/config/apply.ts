@@ -58,9 +58,9 @@ export async function applyConfig(
   try {
     const ids = await deps.options.write(function* (tx) {
       yield* refuseMoved(deps, tx, judge.state, touched);
-      yield* writePlans(deps, tx, judge);
+      const beside = yield* writePlans(deps, tx, judge);
       const changed = yield* writeChannels(deps, tx, judge.channels);
-      return { writes, value: changed };
+      return { writes, beside, value: changed };
     }, author);
     if (ids.length > 0) await deps.routing.refresh(ids);
   } catch (error) {

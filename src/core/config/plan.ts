@@ -145,7 +145,13 @@ function hashOf({ seal }: ConfigDeps, judge: Judge, prices: readonly PriceChange
     keys === undefined ? null : secret(keys.join("\n")),
   ]);
   const plans = judge.plans.map(({ title, before, columns }) => [title, before?.id ?? 0, columns ?? null]);
-  const content = [prices.length > 0 ? judge.state.revision : 0, prices, options, channels, plans];
+  const content = [
+    prices.length + plans.length > 0 ? judge.state.revision : 0,
+    prices,
+    options,
+    channels,
+    plans,
+  ];
   return new Bun.CryptoHasher("sha256").update(JSON.stringify(content)).digest("hex");
 }
 

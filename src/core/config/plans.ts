@@ -1,15 +1,15 @@
 // The section `plans` of a settings file: a plan is its title, and the file says all of its terms.
 // Refuses terms that the console would refuse, and groups that the site will not have; what was bought keeps its terms.
-import { asc, eq, isNull } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { refuse } from "../../shared/failures.ts";
 import { jsonObject } from "../../shared/json-object.ts";
-import { PLAN_RESETS, PLAN_STACKS, PLAN_UNITS } from "../../shared/plan-terms.ts";
-import { fieldsOf, PLAN_DEFAULTS, planColumns } from "../plans/plans.ts";
-import type { PlanColumns, PlanFields } from "../plans/plans.ts";
+import { fieldsOf, isOfPlanField, PLAN_DEFAULTS, PLAN_FIELDS, planColumns } from "../plans/plans.ts";
+import type { PlanColumns, PlanFieldKind, PlanFields } from "../plans/plans.ts";
 import type { PlanRow } from "../plans/purse.ts";
 import { textOf } from "../prices/changes.ts";
+import type { PriceChange } from "../prices/changes.ts";
+import { plansOnSale, writePlanSteps } from "../prices/sold-plans.ts";
 import { byName, checked, entriesOf, isRecord, noteFields, onlyFields, wrong } from "./judge.ts";
 import type { Judge, Path } from "./judge.ts";
 import type { ConfigDeps } from "./state.ts";
@@ -22,27 +22,9 @@ export interface PlanChange {
   columns: PlanColumns | undefined;
 }
 
-type FieldName = Exclude<keyof PlanFields, "title">;
-type Kind = "text" | "int" | "flag" | readonly string[];
+type FieldName = keyof typeof PLAN_FIELDS;
 
-/** In the order in which files show them. */
-const FIELDS = {
-  description: "text",
-  price: "text",
-  currency: "text",
-  wallet_price: "int",
-  duration_unit: PLAN_UNITS,
-  duration_count: "int",
-  reset: PLAN_RESETS,
-  quota: "int",
-  group: "text",
-  overflow: "flag",
-  max_per_user: "int",
-  stack: PLAN_STACKS,
-  enabled: "flag",
-} as const satisfies Record<FieldName, Kind>;
-
-const FIELD_ROWS = Object.entries(FIELDS) as [FieldName, Kind][];
+const FIELD_ROWS = Object.entries(PLAN_FIELDS) as [FieldName, PlanFieldKind][];
 const NEEDED: readonly FieldName[] = ["duration_unit", "quota"];
 const DEFAULTS: Partial<PlanFields> = PLAN_DEFAULTS;
 
@@ -65,27 +47,19 @@ export function shownPlans(rows: readonly PlanRow[]): Record<string, Shown> {
 }
 
 /** The value as the terms have it; undefined, and a problem, where it is of another kind. Amounts may be written as numbers. */
-function readField(judge: Judge, path: Path, name: FieldName, kind: Kind, value: unknown): unknown {
-  if (typeof kind !== "string") {
-    if (kind.some((each) => each === value)) return value;
-    wrong(judge, path, "option_not_one_of", { values: kind.join(", ") });
-  } else if (kind === "int") {
-    if (Number.isSafeInteger(value) && Number(value) >= 0) return value;
-    wrong(judge, path, "option_not_int", { min: 0, max: Number.MAX_SAFE_INTEGER });
-  } else if (kind === "flag") {
-    if (typeof value === "boolean") return value;
-    wrong(judge, path, "config_not_bool");
-  } else {
-    if (name === "price" && typeof value === "number") return String(value);
-    if (typeof value === "string") return value;
-    wrong(judge, path, "config_not_text");
-  }
+function readField(judge: Judge, path: Path, name: FieldName, kind: PlanFieldKind, value: unknown): unknown {
+  if (name === "price" && typeof value === "number") return String(value);
+  if (isOfPlanField(kind, value)) return value;
+  if (kind === "int") wrong(judge, path, "option_not_int", { min: 0, max: Number.MAX_SAFE_INTEGER });
+  else if (kind === "flag") wrong(judge, path, "config_not_bool");
+  else if (kind === "text") wrong(judge, path, "config_not_text");
+  else wrong(judge, path, "option_not_one_of", { values: kind.join(", ") });
   return undefined;
 }
 
 /** What the file says of a plan, with what is there where nobody says anything; undefined where a part of it is wrong. */
 function readFields(judge: Judge, path: Path, sent: Record<string, unknown>): Shown | undefined {
-  onlyFields(judge, path, sent, Object.keys(FIELDS));
+  onlyFields(judge, path, sent, Object.keys(PLAN_FIELDS));
   const found = judge.problems.length;
   const fields: Shown = { ...PLAN_DEFAULTS };
   for (const [name, kind] of FIELD_ROWS) {
@@ -145,28 +119,11 @@ export function judgePlans(judge: Judge, value: unknown): void {
   }
 }
 
-/** The plans that are on the list, by id. */
-export const plansOf = ({ t: { plans } }: ConfigDeps["db"], orm: Orm) =>
-  orm.select().from(plans).where(isNull(plans.deletedAt)).orderBy(asc(plans.id));
-
-/** Inside the block that writes. Throws `config_moved` where a plan is not as it was read. */
-export function* writePlans({ db, clock }: ConfigDeps, tx: Orm, judge: Judge): Steps<void> {
-  if (judge.plans.length === 0) return;
-  const { plans } = db.t;
-  const now = yield* q(plansOf(db, tx));
+/** Inside the block that writes; answers what the history tells. Throws `config_moved` where a plan is not as it was read. */
+export function* writePlans(deps: ConfigDeps, tx: Orm, judge: Judge): Steps<PriceChange[]> {
+  if (judge.plans.length === 0) return [];
+  const now = yield* q(plansOnSale(deps.db, tx));
   if (!Bun.deepEquals(now, [...judge.state.plans], true)) throw refuse("config_moved");
-  const updatedAt = Math.floor(clock.nowMs() / 1000);
-  for (const { before, columns } of judge.plans) {
-    if (!before && columns)
-      yield* q(
-        tx
-          .insert(plans)
-          .values({ ...columns, createdAt: updatedAt, updatedAt })
-          .returning({ id: plans.id }),
-      );
-    if (!before) continue;
-    // Nobody buys it any more; what was bought goes on.
-    const set = columns ? { ...columns, updatedAt } : { deletedAt: updatedAt, enabled: false };
-    yield* q(tx.update(plans).set(set).where(eq(plans.id, before.id)).returning({ id: plans.id }));
-  }
+  const writes = judge.plans.map(({ before, columns }) => ({ id: before?.id ?? 0, columns }));
+  return yield* writePlanSteps(deps, tx, writes);
 }

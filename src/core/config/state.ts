@@ -7,11 +7,12 @@ import { definitionOf, optionRows } from "../options/definitions.ts";
 import type { OptionKey } from "../options/definitions.ts";
 import type { PriceTexts } from "../prices/changes.ts";
 import { PRICE_OPTIONS } from "../prices/changes.ts";
-import { lockPrices, priceState } from "../prices/revisions.ts";
+import { lockPrices } from "../prices/price-lock.ts";
+import { priceState } from "../prices/revisions.ts";
+import { plansOnSale } from "../prices/sold-plans.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { ChannelRow } from "../channels/rows.ts";
 import type { PlanRow } from "../plans/purse.ts";
-import { plansOf } from "./plans.ts";
 
 /** A channel, with the hashes of its keys in their order. */
 export interface ConfigChannel extends ChannelRow {
@@ -34,21 +35,18 @@ export interface ConfigState {
 
 export type ConfigDeps = Pick<Deps, "db" | "clock" | "options" | "seal" | "routing">;
 
-const ALL_KEYS: readonly OptionKey[] = optionRows.map(({ key }) => key);
+const allKeys = (): OptionKey[] => optionRows.map(({ key }) => key);
 
 export async function readState({ db, seal }: Pick<Deps, "db" | "seal">): Promise<ConfigState> {
   const { options, channels } = db.t;
   for (;;) {
     const { revision, texts: prices } = await priceState(db);
-    const rows = await db.orm
-      .select()
-      .from(options)
-      .where(inArray(options.key, [...ALL_KEYS]));
+    const rows = await db.orm.select().from(options).where(inArray(options.key, allKeys()));
     const stored = new Map(rows.map(({ key, value }) => [key, value]));
     // Prices that moved in between are read again, so that all of it is of one moment.
     if (PRICE_OPTIONS.some((key) => stored.get(key) !== prices.get(key))) continue;
     const texts = new Map<OptionKey, string>();
-    for (const key of ALL_KEYS) {
+    for (const key of allKeys()) {
       const text = stored.get(key) ?? definitionOf(key).default;
       const isSealed = definitionOf(key).secret === true && stored.has(key);
       texts.set(key, isSealed ? seal.open("option", text) : text);
@@ -61,7 +59,7 @@ export async function readState({ db, seal }: Pick<Deps, "db" | "seal">): Promis
         await db.orm.select().from(channels).orderBy(channels.id),
         await db.orm.select(hashColumns(db)).from(db.t.channelKeys),
       ),
-      plans: await plansOf(db, db.orm),
+      plans: await plansOnSale(db, db.orm),
       stored,
     };
   }
@@ -113,12 +111,7 @@ export function* refuseMoved(
 ): Steps<void> {
   const { options, channels } = db.t;
   const revision = yield* lockPrices(db, tx);
-  const rows = yield* q(
-    tx
-      .select()
-      .from(options)
-      .where(inArray(options.key, [...ALL_KEYS])),
-  );
+  const rows = yield* q(tx.select().from(options).where(inArray(options.key, allKeys())));
   const areOptionsSame =
     rows.length === state.stored.size && rows.every(({ key, value }) => state.stored.get(key) === value);
   const [newest] = yield* q(

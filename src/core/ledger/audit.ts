@@ -216,7 +216,7 @@ function statement(): SQL {
 
 /** Works at any moment on a running process's database (on SQLite in the reader's Worker) and offline. */
 export async function audit(db: Database): Promise<AuditReport> {
-  const lines = await db.reader
+  const lines = await db.bulkReader
     .select({
       what: sql<string>`d.what`,
       id: sql<string>`d.id`,

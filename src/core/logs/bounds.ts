@@ -44,7 +44,11 @@ async function withTokenIds({ db }: BoundDeps, filter: LogFilter): Promise<LogFi
     .limit(MOST_KEYS + 1);
   if (found.length === 0 || found.length > MOST_KEYS) return filter;
   const owners = [...new Set(found.map(({ userId }) => userId))];
-  return { ...rest, tokenIds: found.map(({ id }) => id), owners };
+  const tokenIds = found.map(({ id }) => id);
+  const [owner, ...others] = owners;
+  return others.length === 0 && owner !== undefined
+    ? { ...rest, tokenIds, userId: owner }
+    : { ...rest, tokenIds, owners };
 }
 
 /** The hour in which the MOST_READth newest row of the user's, or of all, lies. */

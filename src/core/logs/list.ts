@@ -310,6 +310,21 @@ export function clearWhere({ db, clock, options }: Deps, from: number, before: n
   );
 }
 
+/** From now on figures of the list leave out what is older (Unix seconds); never moved back. */
+export function* clearedSteps(db: Database, tx: Orm, moment: number): Steps<void> {
+  const { marks } = db.t;
+  yield* q(
+    tx
+      .insert(marks)
+      .values({ key: CLEARED_MARK, value: moment })
+      .onConflictDoUpdate({
+        target: marks.key,
+        set: { value: sql`case when ${marks.value} > ${moment} then ${marks.value} else ${moment} end` },
+      })
+      .returning({ key: marks.key }),
+  );
+}
+
 /** Lets requests in between two pieces of a long deletion. */
 function breathe(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
@@ -325,20 +340,11 @@ export async function clearLogs(
   before: number,
   { onBatch = () => true, also }: Clearing = {},
 ): Promise<number> {
-  const { logs, marks } = deps.db.t;
+  const { logs } = deps.db.t;
   // A moment to come would also hide rows that are still to be written.
   const moment = Math.min(before, Math.floor(deps.clock.nowMs() / 1000));
   await deps.db.atomic(function* (tx) {
-    yield* q(
-      tx
-        .insert(marks)
-        .values({ key: CLEARED_MARK, value: moment })
-        .onConflictDoUpdate({
-          target: marks.key,
-          set: { value: sql`case when ${marks.value} > ${moment} then ${marks.value} else ${moment} end` },
-        })
-        .returning({ key: marks.key }),
-    );
+    yield* clearedSteps(deps.db, tx, moment);
     if (also) yield* also(tx);
   });
   let deleted = 0;

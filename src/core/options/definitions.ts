@@ -1,6 +1,8 @@
 // Every option of the site as a row: kind, default, group, secret, the name under which /api/status shows it, its unit.
 // What is stored, listed, shown to everybody and drawn on the settings screens follows from these rows.
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import { DISPLAY_TYPES } from "../../shared/quota-display.ts";
+import type { OptionTexts } from "../../shared/setting-rows.ts";
 import {
   defaultCacheRatio,
   defaultCompletionRatio,
@@ -47,14 +49,7 @@ import {
   url,
 } from "./kinds.ts";
 import type { OptionDefinition } from "./kinds.ts";
-import {
-  amountList,
-  currencyCode,
-  currencySymbol,
-  discountMap,
-  payMethods,
-  webhookSecrets,
-} from "./payment-kinds.ts";
+import { amountList, currencySymbol, discountMap, payMethods } from "./payment-kinds.ts";
 import type { OptionGroupId } from "./groups.ts";
 
 /** In the order in which the settings screens show them; each line is one option. */
@@ -282,9 +277,6 @@ const optionsByGroup = {
     WorkerAllowHttpImageRequestEnabled: { kind: bool, default: "false" },
   },
   payment: {
-    PayAddress: { kind: url, default: "" },
-    EpayId: { kind: text, default: "" },
-    EpayKey: { kind: text, default: "", secret: true },
     Price: { kind: money(0, 1e6, 6), default: "7.3", public: "price", unit: "currency_per_dollar" },
     MinTopUp: { kind: int(), default: "1", public: "min_topup", unit: "dollars" },
     /** In dollars of credit. */
@@ -296,15 +288,6 @@ const optionsByGroup = {
     "payment_setting.amount_options": { kind: amountList, default: "[10,20,50,100,200,500]" },
     "payment_setting.amount_discount": { kind: discountMap, default: "{}" },
     CustomCallbackAddress: { kind: url, default: "" },
-    /** The question names the merchant key in its address: not every gateway keeps those out of its log. */
-    EpayAskOrders: { kind: bool, default: "false" },
-    StripeApiSecret: { kind: text, default: "", secret: true },
-    /** Two while one replaces the other. */
-    StripeWebhookSecret: { kind: webhookSecrets, default: "", secret: true },
-    StripeApiBase: { kind: url, default: "" },
-    StripeCurrency: { kind: currencyCode, default: "usd" },
-    StripeUnitPrice: { kind: money(0, 1e6, 6), default: "1", unit: "currency_per_dollar" },
-    StripeMinTopUp: { kind: int(), default: "1", unit: "dollars" },
     TopupGroupRatio: { kind: ratioMap, default: JSON.stringify(defaultTopupGroupRatio) },
   },
   sign_in: {
@@ -469,9 +452,19 @@ interface OptionRow extends OptionDefinition {
   help: string;
   /** Nothing acts on it; hidden.ts says why. */
   hidden: boolean;
+  /** Its name and explanation, where no dictionary has them. */
+  texts?: OptionTexts;
+  needs?: OwnOption["needs"];
 }
 
-export const optionRows: readonly OptionRow[] = Object.entries(optionsByGroup).flatMap(([group, rows]) =>
+/** An option that something declares beside what it does with it, as rails of payment do: with its texts and what it leans on. */
+export interface OwnOption extends OptionDefinition {
+  texts: OptionTexts;
+  /** Without that it is not saved, and while it holds something that is not emptied. */
+  needs?: { key: OptionKey; code: FailureCode };
+}
+
+const rows: OptionRow[] = Object.entries(optionsByGroup).flatMap(([group, rows]) =>
   Object.entries<OptionDefinition>(rows).map(([key, row]) => ({
     ...row,
     key: key as OptionKey,
@@ -481,6 +474,51 @@ export const optionRows: readonly OptionRow[] = Object.entries(optionsByGroup).f
     hidden: isHidden(key as OptionKey),
   })),
 );
+
+export const optionRows: readonly OptionRow[] = rows;
+
+/**
+ * Makes options of a group known that are declared elsewhere, behind its others; before anything reads the store. Known ones
+ * are left alone; answers what takes the new ones away again. Throws for a name that another option has.
+ */
+export function addOptions(group: OptionGroupId, own: Readonly<Record<string, OwnOption>>): () => void {
+  const known = optionDefinitions as Record<string, OptionDefinition>;
+  const added = Object.entries(own).filter(([name, row]) => known[name] !== row);
+  for (const [name, row] of added) {
+    if (Object.hasOwn(known, name)) throw new Error(`two options are called ${name}`);
+    known[name] = row;
+    const names = { key: name as OptionKey, title: `option.title.${name}`, help: `option.help.${name}` };
+    rows.splice(rows.findLastIndex((each) => each.group === group) + 1, 0, {
+      ...row,
+      ...names,
+      group,
+      hidden: false,
+    });
+  }
+  return () => {
+    for (const [name] of added) {
+      delete known[name];
+      rows.splice(
+        rows.findIndex(({ key }) => key === name),
+        1,
+      );
+    }
+  };
+}
+
+/** Reads options that `addOptions` has made known, typed by their rows. */
+export function readerOf<Own extends Readonly<Record<string, OwnOption>>>(_own: Own) {
+  type Name = keyof Own & string;
+  const known = (name: Name) => name as unknown as OptionKey;
+  return {
+    valueOf: <N extends Name>(
+      { get }: { get: (key: OptionKey) => unknown },
+      name: N,
+    ): ReturnType<Own[N]["kind"]["parse"]> => get(known(name)) as never,
+    textOf: ({ text: textOfKey }: { text: (key: OptionKey) => string }, name: Name): string =>
+      textOfKey(known(name)),
+  };
+}
 
 export function isOptionKey(key: string): key is OptionKey {
   return Object.hasOwn(optionDefinitions, key);

@@ -3,6 +3,7 @@
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { passkeySite } from "../../shared/passkey-site.ts";
 import { refuse } from "../../shared/failures.ts";
+import { optionRows } from "./definitions.ts";
 import type { OptionKey } from "./definitions.ts";
 
 /** One key, or several of which one is enough. */
@@ -74,10 +75,16 @@ const GUARDS: readonly Guard[] = [
   { key: "TelegramOAuthEnabled", needs: ["TelegramBotToken"], code: "option_needs_telegram" },
   { key: "TelegramOAuthEnabled", needs: ["TelegramBotName"], code: "option_needs_telegram_name" },
   { key: "WorkerAllowHttpImageRequestEnabled", needs: ["WorkerUrl"], code: "option_needs_worker" },
-  // Whoever pays is sent back to this site, and the rail calls it: both by its own address.
   { key: "passkey.enabled", needs: ["ServerAddress"], code: "option_needs_passkey_host" },
-  { key: "PayAddress", needs: ["ServerAddress"], code: "option_needs_server_address" },
 ];
+
+/** These, and what rows say of themselves. */
+function allGuards(): Guard[] {
+  const own = optionRows.flatMap(({ key, needs }) =>
+    needs === undefined ? [] : [{ key, needs: [needs.key], code: needs.code }],
+  );
+  return [...GUARDS, ...own];
+}
 
 /** Blanks and commas are no value: a list may consist of them. */
 const isGiven = (text: string): boolean => /[^\s,]/.test(text);
@@ -95,7 +102,7 @@ export function checkGuards(key: OptionKey, value: string, textOf: (key: OptionK
     throw refuse("option_needs_passkey_host");
   if (key === "ServerAddress" && textOf("passkey.enabled") === "true" && !passkeySite(value))
     throw refuse("option_in_use", { name: key, used: "passkey.enabled" });
-  for (const guard of GUARDS) {
+  for (const guard of allGuards()) {
     if (!isActing(after(guard.key))) continue;
     const missing = guard.needs.filter((need) => !isMet(need, after));
     if (missing.length === 0) continue;
@@ -114,9 +121,11 @@ export function missingNeeds(
   before: (key: OptionKey) => string,
   after: (key: OptionKey) => string,
 ): { key: OptionKey; code: FailureCode }[] {
-  return GUARDS.filter(({ key, needs }) => {
-    if (!isActing(after(key))) return false;
-    const missing = needs.filter((need) => !isMet(need, after));
-    return missing.length > 0 && (!isActing(before(key)) || missing.some((need) => isMet(need, before)));
-  }).map(({ key, code }) => ({ key, code }));
+  return allGuards()
+    .filter(({ key, needs }) => {
+      if (!isActing(after(key))) return false;
+      const missing = needs.filter((need) => !isMet(need, after));
+      return missing.length > 0 && (!isActing(before(key)) || missing.some((need) => isMet(need, before)));
+    })
+    .map(({ key, code }) => ({ key, code }));
 }

@@ -15,11 +15,7 @@ const GROUPS: ReadonlySet<string> = new Set([
   "smtp",
 ]);
 
-const KEYS: ReadonlySet<string> = new Set(
-  optionRows.filter(({ group, secret }) => secret === true || GROUPS.has(group)).map(({ key }) => key),
-);
-
 /** Whether root, with a second factor, proves itself afresh before it changes this. */
 export function isSensitive(key: string): boolean {
-  return KEYS.has(key);
+  return optionRows.some((row) => row.key === key && (row.secret === true || GROUPS.has(row.group)));
 }

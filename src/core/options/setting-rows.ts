@@ -115,6 +115,7 @@ export function settingRows(
         ...row.kind.range,
         ...(row.kind.values === undefined ? {} : { values: row.kind.values }),
         ...(isLong ? { isLong: true } : {}),
+        ...(row.texts === undefined ? {} : { texts: row.texts }),
       },
     ];
   });

@@ -18,6 +18,16 @@ export interface OptionWrite {
   text: string;
 }
 
+/** What a write changes that is no option: its recorders tell of it as of options. */
+export interface BesideChange {
+  /** Of what it is one. */
+  key: string;
+  name: string;
+  /** null: there was, or will be, no such thing. */
+  before: unknown;
+  after: unknown;
+}
+
 /** Who writes options, how and why: what the history of prices tells of them. */
 export interface OptionAuthor {
   /** 0: the program itself. */
@@ -26,7 +36,7 @@ export interface OptionAuthor {
   /** From where, for the audit trail. */
   origin?: { address: string; userAgent: string; authMethod: "session" | "access_token" | "none" };
   /** How it came about where it is more than a plain write. */
-  kind?: "reset" | "apply" | "schedule" | "undo" | "cli" | "sync";
+  kind?: "reset" | "plans" | "apply" | "schedule" | "undo" | "cli" | "sync";
   note?: string;
   /** The revision that is undone, and the draft that is applied. */
   undoOf?: number;
@@ -35,12 +45,19 @@ export interface OptionAuthor {
   taken?: ReadonlyMap<string, string>;
 }
 
-/** Runs inside the atomic block of each write, before the rows change. */
+/** Runs inside the atomic block of each write, before the rows of options change; what is `beside` them has changed already. */
 export type OptionRecorder = (
   tx: Orm,
   writes: readonly OptionWrite[],
   author: OptionAuthor | undefined,
+  beside?: readonly BesideChange[],
 ) => Steps<void>;
+
+export interface WriteMade<T> {
+  writes: readonly OptionWrite[];
+  beside?: readonly BesideChange[];
+  value: T;
+}
 
 export interface OptionStore {
   get<K extends OptionKey>(key: K): OptionValue<K>;
@@ -50,12 +67,10 @@ export interface OptionStore {
   set(key: string, value: string, author?: OptionAuthor): Promise<void>;
   /**
    * Several options in one atomic block, all of them or none: `body` says which, in the same block. It runs again where the
-   * block does. Values are checked by their kind, and nothing else is.
+   * block does. Values are checked by their kind, and nothing else is. What the body itself has changed goes to the recorders
+   * as `beside`.
    */
-  write<T>(
-    body: (tx: Orm) => Steps<{ writes: readonly OptionWrite[]; value: T }>,
-    author: OptionAuthor,
-  ): Promise<T>;
+  write<T>(body: (tx: Orm) => Steps<WriteMade<T>>, author: OptionAuthor): Promise<T>;
   /** Hears of every write from now on, in its own atomic block. */
   recordWith(recorder: OptionRecorder): void;
   /**
@@ -137,13 +152,10 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
 
   const recorders: OptionRecorder[] = [];
 
-  async function write<T>(
-    body: (tx: Orm) => Steps<{ writes: readonly OptionWrite[]; value: T }>,
-    author?: OptionAuthor,
-  ): Promise<T> {
+  async function write<T>(body: (tx: Orm) => Steps<WriteMade<T>>, author?: OptionAuthor): Promise<T> {
     const { writes, value } = await db.atomic(function* (tx) {
       const made = yield* body(tx);
-      yield* writeSteps({ db, seal, recorders }, tx, made.writes, author);
+      yield* writeSteps({ db, seal, recorders }, tx, made, author);
       return made;
     });
     if (writes.length === 0) return value;
@@ -210,7 +222,7 @@ function secretsIn(texts: ReadonlyMap<OptionKey, string>): string[] {
 }
 
 /** Steps that ask nothing, for writes that are known beforehand. */
-function* known(writes: readonly OptionWrite[]): Steps<{ writes: readonly OptionWrite[]; value: void }> {
+function* known(writes: readonly OptionWrite[]): Steps<WriteMade<void>> {
   yield* [];
   return { writes, value: undefined };
 }
@@ -219,12 +231,12 @@ function* known(writes: readonly OptionWrite[]): Steps<{ writes: readonly Option
 function* writeSteps(
   { db, seal, recorders }: { db: Database; seal: Sealer; recorders: readonly OptionRecorder[] },
   tx: Orm,
-  writes: readonly OptionWrite[],
+  { writes, beside }: WriteMade<unknown>,
   author: OptionAuthor | undefined,
 ): Steps<void> {
   const { options } = db.t;
   for (const { key, text } of writes) definitionOf(key).kind.parse(text);
-  for (const recorder of recorders) yield* recorder(tx, writes, author);
+  for (const recorder of recorders) yield* recorder(tx, writes, author, beside);
   for (const { key, text } of writes) {
     const stored = definitionOf(key).secret === true ? seal.seal("option", text) : text;
     yield* q(
@@ -235,6 +247,7 @@ function* writeSteps(
         .returning({ key: options.key }),
     );
   }
+  if (writes.length === 0) return;
   const keys = writes.map(({ key }) => key);
   // With the announcement in the same transaction: no node goes on with what was replaced.
   yield* db.announceSteps(tx, "options", keys);

@@ -2,10 +2,12 @@
 // Refuses callbacks in the order of money.md 6; a signature without a time is replayable, so the state of the order decides.
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Deps } from "../deps.ts";
+import { readerOf } from "../options/definitions.ts";
+import { bool, text, url } from "../options/kinds.ts";
 import { minorOf, minorText } from "../../shared/currencies.ts";
 import { markPending, noteEvent, receivePayment } from "./orders.ts";
 import type { OrderRow, Payment, PaymentDeps } from "./orders.ts";
-import type { PaymentRail, PaymentStart, RailCall, RailDeps } from "./rail.ts";
+import type { PaymentRail, PaymentStart, RailCall, RailDeps, RailOption } from "./rail.ts";
 
 export const EPAY = "epay";
 /** The protocol knows no other. */
@@ -16,14 +18,70 @@ const MAX_CALLBACK_BYTES = 8 * 1024;
 const MAX_ANSWER_BYTES = 64 * 1024;
 const ASK_TIMEOUT_MS = 10_000;
 
+const settings = {
+  PayAddress: {
+    kind: url,
+    default: "",
+    isRequired: true,
+    // Whoever pays is sent back to this site, and the rail calls it: both by its own address.
+    needs: { key: "ServerAddress", code: "option_needs_server_address" },
+    texts: {
+      title: { en: "Payment gateway", zh: "支付网关地址" },
+      help: {
+        en: "Base address of the epay gateway. Online top-up needs it together with the merchant ID and key.",
+        zh: "易支付网关的基础地址。在线充值需要同时填写商户 ID 和密钥。",
+      },
+    },
+  },
+  EpayId: {
+    kind: text,
+    default: "",
+    isRequired: true,
+    texts: {
+      title: { en: "Merchant ID", zh: "商户 ID" },
+      help: {
+        en: "Your ID (pid) at the payment gateway.",
+        zh: "您在支付网关的商户 ID（pid）。",
+      },
+    },
+  },
+  EpayKey: {
+    kind: text,
+    default: "",
+    secret: true,
+    isRequired: true,
+    texts: {
+      title: { en: "Merchant key", zh: "商户密钥" },
+      help: {
+        en: "Signs payments and their callbacks. It is never shown again.",
+        zh: "用于支付及回调的签名，保存后不再显示。",
+      },
+    },
+  },
+  /** The question names the merchant key in its address: not every gateway keeps those out of its log. */
+  EpayAskOrders: {
+    kind: bool,
+    default: "false",
+    texts: {
+      title: { en: "Ask for open orders", zh: "主动查询未完成订单" },
+      help: {
+        en: "Orders that have waited 10 minutes are asked for at the gateway. The question carries the merchant key in its address.",
+        zh: "等待超过 10 分钟的订单会向网关查询。查询地址中带有商户密钥。",
+      },
+    },
+  },
+} as const satisfies Record<string, RailOption>;
+
+const { valueOf } = readerOf(settings);
+
 type Options = Pick<Deps["options"], "get">;
 
 /** Everything stands that keeps others from forging a payment. */
 function isEpayReady(options: Options): boolean {
   return (
-    options.get("PayAddress") !== "" &&
-    options.get("EpayId") !== "" &&
-    options.get("EpayKey") !== "" &&
+    valueOf(options, "PayAddress") !== "" &&
+    valueOf(options, "EpayId") !== "" &&
+    valueOf(options, "EpayKey") !== "" &&
     options.get("ServerAddress") !== ""
   );
 }
@@ -55,7 +113,7 @@ async function epayForm(deps: PaymentDeps, order: OrderRow): Promise<PaymentStar
   const callback = withoutSlash(options.get("CustomCallbackAddress")) || site;
   const snapshot = JSON.parse(order.snapshot) as { amount?: number; plan?: string };
   const fields = new Map([
-    ["pid", options.get("EpayId")],
+    ["pid", valueOf(options, "EpayId")],
     ["type", order.method],
     ["out_trade_no", order.tradeNo],
     ["notify_url", `${callback}/api/user/epay/notify`],
@@ -64,10 +122,10 @@ async function epayForm(deps: PaymentDeps, order: OrderRow): Promise<PaymentStar
     ["money", minorText(order.moneyMinor, order.currency)],
     ["device", "pc"],
   ]);
-  const sign = epaySign(fields, options.get("EpayKey"));
+  const sign = epaySign(fields, valueOf(options, "EpayKey"));
   await markPending(deps, order.tradeNo);
   return {
-    url: `${withoutSlash(options.get("PayAddress"))}/submit.php`,
+    url: `${withoutSlash(valueOf(options, "PayAddress"))}/submit.php`,
     fields: { ...Object.fromEntries(fields), sign_type: "MD5", sign },
   };
 }
@@ -103,9 +161,9 @@ async function epayCallback(deps: PaymentDeps, sent: URLSearchParams): Promise<"
   if (parameters.size !== entries.length || entries.length > MAX_PARAMETERS) return "fail";
   const signType = parameters.get("sign_type") ?? "";
   if (signType !== "" && signType !== "MD5") return "fail";
-  const right = epaySign(parameters, deps.options.get("EpayKey"));
+  const right = epaySign(parameters, valueOf(deps.options, "EpayKey"));
   if (!isSame(parameters.get("sign") ?? "", right)) return "fail";
-  if (parameters.get("pid") !== deps.options.get("EpayId")) return "fail";
+  if (parameters.get("pid") !== valueOf(deps.options, "EpayId")) return "fail";
   const payment = reportOf(parameters);
   try {
     if (parameters.get("trade_status") !== "TRADE_SUCCESS") {
@@ -136,11 +194,11 @@ const textOf = (value: unknown): string =>
 /** Asks the gateway for an order. Its answer is not signed: it comes over the connection that we opened. */
 async function askFor(deps: RailDeps, order: OrderRow): Promise<void> {
   const { options } = deps;
-  const base = withoutSlash(options.get("PayAddress"));
+  const base = withoutSlash(valueOf(options, "PayAddress"));
   const query = new URLSearchParams({
     act: "order",
-    pid: options.get("EpayId"),
-    key: options.get("EpayKey"),
+    pid: valueOf(options, "EpayId"),
+    key: valueOf(options, "EpayKey"),
     out_trade_no: order.tradeNo,
   });
   const { status, bytes } = await deps.guard(`${base}/api.php?${query}`, {
@@ -156,13 +214,16 @@ async function askFor(deps: RailDeps, order: OrderRow): Promise<void> {
   const told = answer as Record<string, unknown>;
   const isPaid = textOf(told["code"]) === "1" && textOf(told["status"]) === "1";
   if (!isPaid || textOf(told["out_trade_no"]) !== order.tradeNo) return;
-  if (textOf(told["pid"]) !== options.get("EpayId")) return;
+  if (textOf(told["pid"]) !== valueOf(options, "EpayId")) return;
   const fields = PAYLOAD_FIELDS.map((name) => [name, textOf(told[name])] as const);
   await receivePayment(deps, reportOf(new Map([...fields, ["trade_status", "ASKED"]])));
 }
 
 export const epay: PaymentRail = {
   name: EPAY,
+  title: "Epay",
+  callback: "/api/user/epay/notify",
+  settings,
   isGuarded: isEpayReady,
   currency: () => EPAY_CURRENCY,
   price: (options) => options.text("Price"),
@@ -175,5 +236,5 @@ export const epay: PaymentRail = {
   maxBodyBytes: MAX_CALLBACK_BYTES,
   receive: (deps, call) => epayCallback(deps, sentFields(call)),
   ask: askFor,
-  mayAsk: (options) => options.get("EpayAskOrders"),
+  mayAsk: (options) => valueOf(options, "EpayAskOrders"),
 };

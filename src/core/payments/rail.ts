@@ -1,6 +1,7 @@
 // What a rail is: all that the machine of orders, the routes, the wallet and the jobs ask of a way that money comes in by.
 // Refuses to know any of them by name: a rail is a file that exports one of these, and a line in rails.ts.
 import type { Deps } from "../deps.ts";
+import type { OwnOption } from "../options/definitions.ts";
 import type { OrderRow, PaymentDeps } from "./orders.ts";
 
 type Options = Pick<Deps["options"], "get" | "text">;
@@ -32,9 +33,21 @@ export interface RailCall {
   header: (name: string) => string;
 }
 
+/** An option of a rail: a row of the settings' group `payment`, its texts included. */
+export interface RailOption extends OwnOption {
+  /** Without it anybody could forge a payment. */
+  isRequired?: boolean;
+}
+
 export interface PaymentRail {
   /** As its orders name it: small letters. */
   name: string;
+  /** As root reads it. */
+  title: string;
+  /** Where its provider calls, below the site's address; absent: `/api/payment/<name>`. */
+  callback?: string;
+  /** What it is set up by, beside the site's own options of payment. */
+  settings?: Readonly<Record<string, RailOption>>;
   /** Everything stands that keeps others from forging a payment. */
   isGuarded: (options: Options) => boolean;
   currency: (options: Options) => string;

@@ -1,8 +1,11 @@
 // The rails by which money comes in, a line each, and what all of them have in common: which are open, what they offer.
 // Refuses to take money on a rail that anybody could forge a payment on.
 import type { Deps, UserAccount } from "../deps.ts";
+import { Role } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
 import { currencyPlaces } from "../../shared/currencies.ts";
+import { addOptions } from "../options/definitions.ts";
+import type { OptionKey } from "../options/definitions.ts";
 import { isInCurrency } from "../options/display.ts";
 import { offerFor } from "./amounts.ts";
 import type { Asked, Offer } from "./amounts.ts";
@@ -13,6 +16,16 @@ import { stripe } from "./stripe.ts";
 
 /** All that are shipped; a process's own list is `deps.rails`. */
 export const RAILS: readonly PaymentRail[] = [epay, stripe];
+
+/** Makes the options of rails known; answers what takes those away that were not known before. */
+export function addRailOptions(rails: readonly PaymentRail[]): () => void {
+  const undo = rails.map(({ settings = {} }) => addOptions("payment", settings));
+  return () => {
+    for (const each of undo) each();
+  };
+}
+
+addRailOptions(RAILS);
 
 const ASK_AFTER_SECONDS = 600;
 
@@ -87,8 +100,24 @@ export async function pay(
   return { tradeNo: order.tradeNo, ...(await rail.start(deps, order)) };
 }
 
+/** Every rail as the settings show it: whether it is open, and the options that it waits for. */
+function railStates({ options, rails }: RailsOf) {
+  const selling = isSelling(options);
+  const textOf = (key: string): string => options.text(key as OptionKey);
+  return rails.map(({ name, title, callback, settings = {}, isGuarded }) => ({
+    name,
+    title,
+    callback: callback ?? `/api/payment/${name}`,
+    open: selling && isGuarded(options),
+    missing: [
+      ...Object.keys(settings).filter((key) => settings[key]?.isRequired === true && textOf(key) === ""),
+      ...(options.get("ServerAddress") === "" ? ["ServerAddress"] : []),
+    ],
+  }));
+}
+
 /** What the wallet offers: amounts in the unit that amounts are sent in. */
-export function topUpOffers(deps: RailsOf) {
+export function topUpOffers(deps: RailsOf, actor: Pick<UserAccount, "role">) {
   const { options } = deps;
   const isDollars = isInCurrency(options);
   const inUnit = (dollars: number): number =>
@@ -117,6 +146,8 @@ export function topUpOffers(deps: RailsOf) {
         min_topup: inUnit(Math.max(minimum, rail.minimum(options))),
       })),
     ),
+    /** Closed ones too, for whoever sets them up; null below root. */
+    rails: actor.role >= Role.root ? railStates(deps) : null,
   };
 }
 

@@ -4,10 +4,13 @@ import { eq, and } from "drizzle-orm";
 import type Stripe from "stripe";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Deps } from "../deps.ts";
+import { readerOf } from "../options/definitions.ts";
+import { int, money, text, url } from "../options/kinds.ts";
+import { currencyCode, webhookSecrets } from "../options/payment-kinds.ts";
 import { tellDispute } from "./flags.ts";
 import { markExpired, markFailed, markPending, noteEvent, orderOf, receivePayment } from "./orders.ts";
 import type { OrderRow, Payment } from "./orders.ts";
-import type { PaymentRail, PaymentStart, RailDeps } from "./rail.ts";
+import type { PaymentRail, PaymentStart, RailDeps, RailOption } from "./rail.ts";
 import { takeBack } from "./taken-back.ts";
 
 export const STRIPE = "stripe";
@@ -20,25 +23,102 @@ const ANSWER_BYTES = 1024 * 1024;
 const TIMEOUT_MS = 20_000;
 const MAX_EVENT_BYTES = 512 * 1024;
 
+const settings = {
+  StripeApiSecret: {
+    kind: text,
+    default: "",
+    secret: true,
+    isRequired: true,
+    texts: {
+      title: { en: "Stripe secret key", zh: "Stripe 密钥" },
+      help: {
+        en: "From the dashboard of Stripe; never shown again.",
+        zh: "来自 Stripe 控制台，保存后不再显示。",
+      },
+    },
+  },
+  /** Two while one replaces the other. */
+  StripeWebhookSecret: {
+    kind: webhookSecrets,
+    default: "",
+    secret: true,
+    isRequired: true,
+    texts: {
+      title: { en: "Stripe signing secret", zh: "Stripe 签名密钥" },
+      help: {
+        en: "Of the webhook that calls ServerAddress/api/stripe/webhook. Two, separated by a comma, while one replaces the other.",
+        zh: "调用 服务器地址 /api/stripe/webhook 的 Webhook 的签名密钥。更换期间可填两个，用逗号分隔。",
+      },
+    },
+  },
+  StripeApiBase: {
+    kind: url,
+    default: "",
+    texts: {
+      title: { en: "Stripe address", zh: "Stripe 地址" },
+      help: {
+        en: "Only for tests and mirrors; empty: Stripe itself.",
+        zh: "仅用于测试和镜像；留空为 Stripe 官方。",
+      },
+    },
+  },
+  StripeCurrency: {
+    kind: currencyCode,
+    default: "usd",
+    texts: {
+      title: { en: "Stripe currency", zh: "Stripe 货币" },
+      help: {
+        en: "Its code, for example usd.",
+        zh: "三个字母的代码。",
+      },
+    },
+  },
+  StripeUnitPrice: {
+    kind: money(0, 1e6, 6),
+    default: "1",
+    unit: "currency_per_dollar",
+    texts: {
+      title: { en: "Stripe price", zh: "Stripe 价格" },
+      help: {
+        en: "What a dollar of quota costs in that currency.",
+        zh: "每美元额度的价格，以该货币计。",
+      },
+    },
+  },
+  StripeMinTopUp: {
+    kind: int(),
+    default: "1",
+    unit: "dollars",
+    texts: {
+      title: { en: "Smallest top-up by Stripe", zh: "Stripe 最小充值数量" },
+      help: {
+        en: "In US dollars of quota.",
+        zh: "以美元额度计。",
+      },
+    },
+  },
+} as const satisfies Record<string, RailOption>;
+
+const { valueOf, textOf } = readerOf(settings);
+
 type Options = Pick<Deps["options"], "get">;
 
 /** Signing secrets in force: two while one replaces the other. */
 function secretsOf(options: Options): string[] {
-  return options
-    .get("StripeWebhookSecret")
+  return valueOf(options, "StripeWebhookSecret")
     .split(/[\s,]+/)
     .filter((secret) => secret.startsWith("whsec_") && secret.length >= LEAST_SECRET);
 }
 
 function isStripeReady(options: Options): boolean {
   return (
-    options.get("StripeApiSecret") !== "" &&
+    valueOf(options, "StripeApiSecret") !== "" &&
     options.get("ServerAddress") !== "" &&
     secretsOf(options).length > 0
   );
 }
 
-const isLive = (options: Options): boolean => /^[rs]k_live_/.test(options.get("StripeApiSecret"));
+const isLive = (options: Options): boolean => /^[rs]k_live_/.test(valueOf(options, "StripeApiSecret"));
 
 /** What this installation calls itself in orders: one account may serve several sites. */
 const siteOf = ({ seal }: Pick<Deps, "seal">): string =>
@@ -47,7 +127,7 @@ const siteOf = ({ seal }: Pick<Deps, "seal">): string =>
 /** Loaded with the first payment: few sites have this rail. */
 async function clientOf(deps: RailDeps): Promise<Stripe> {
   const { default: Client } = await import("stripe");
-  const base = new URL(deps.options.get("StripeApiBase") || DEFAULT_BASE);
+  const base = new URL(valueOf(deps.options, "StripeApiBase") || DEFAULT_BASE);
   const networks = deps.reach.networks(base.href, { baseUrl: base.href, setting: {} });
   const fetchGuarded = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
     const { status, headers, bytes } = await deps.guard(
@@ -64,7 +144,7 @@ async function clientOf(deps: RailDeps): Promise<Stripe> {
     );
     return new Response(bytes, { status, headers });
   };
-  return new Client(deps.options.get("StripeApiSecret"), {
+  return new Client(valueOf(deps.options, "StripeApiSecret"), {
     httpClient: Client.createFetchHttpClient(fetchGuarded as typeof fetch),
     host: base.hostname,
     ...(base.port === "" ? {} : { port: base.port }),
@@ -320,10 +400,13 @@ async function askFor(deps: RailDeps, order: OrderRow): Promise<void> {
 
 export const stripe: PaymentRail = {
   name: STRIPE,
+  title: "Stripe",
+  callback: "/api/stripe/webhook",
+  settings,
   isGuarded: isStripeReady,
-  currency: (options) => options.get("StripeCurrency"),
-  price: (options) => options.text("StripeUnitPrice"),
-  minimum: (options) => options.get("StripeMinTopUp"),
+  currency: (options) => valueOf(options, "StripeCurrency"),
+  price: (options) => textOf(options, "StripeUnitPrice"),
+  minimum: (options) => valueOf(options, "StripeMinTopUp"),
   seconds: SESSION_SECONDS,
   methods: () => [{ type: STRIPE, name: "Stripe", minimum: 0 }],
   start: openCheckout,

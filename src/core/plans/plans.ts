@@ -1,19 +1,22 @@
-// Plans as the site sells them: what an administrator makes, changes and takes away.
-// Refuses terms that could not be kept, and to touch what was bought: that keeps the terms of its purchase.
-import { and, asc, eq, isNull, ne } from "drizzle-orm";
-import { countRows, q } from "../../db/database.ts";
-import type { Orm, Steps } from "../../db/database.ts";
+// Plans as the site sells them: their terms, and the list with what was sold. They are written where prices are
+// (prices/sold-plans.ts). Refuses terms that could not be kept.
+import { asc, isNull } from "drizzle-orm";
+import { countRows } from "../../db/database.ts";
 import { currencyPlaces, minorOf, minorText } from "../../shared/currencies.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import { isQuota } from "../../shared/money.ts";
 import { charactersIn } from "../../shared/name-limits.ts";
-import { MAX_PLAN_DESCRIPTION, MAX_PLAN_TITLE, MOST_OF_UNIT } from "../../shared/plan-terms.ts";
+import {
+  MAX_PLAN_DESCRIPTION,
+  MAX_PLAN_TITLE,
+  MOST_OF_UNIT,
+  PLAN_RESETS,
+  PLAN_STACKS,
+  PLAN_UNITS,
+} from "../../shared/plan-terms.ts";
 import type { PlanReset, PlanStack, PlanUnit } from "../../shared/plan-terms.ts";
 import type { Deps } from "../deps.ts";
-import { auditSteps } from "../logs/audit.ts";
-import type { AuditActor } from "../logs/audit.ts";
-import { nowSeconds } from "./purse.ts";
-import type { PlanDeps, PlanRow } from "./purse.ts";
+import type { PlanRow } from "./purse.ts";
 
 /** As the wire and settings files have a plan's terms. */
 export interface PlanFields {
@@ -51,10 +54,37 @@ export const PLAN_DEFAULTS: Omit<PlanFields, "title" | "quota" | "duration_unit"
   enabled: true,
 };
 
+/** A text, a whole number that is not negative, a switch, or one of these. */
+export type PlanFieldKind = "text" | "int" | "flag" | readonly string[];
+
+/** Every term but the title, in the order in which files show them. */
+export const PLAN_FIELDS = {
+  description: "text",
+  price: "text",
+  currency: "text",
+  wallet_price: "int",
+  duration_unit: PLAN_UNITS,
+  duration_count: "int",
+  reset: PLAN_RESETS,
+  quota: "int",
+  group: "text",
+  overflow: "flag",
+  max_per_user: "int",
+  stack: PLAN_STACKS,
+  enabled: "flag",
+} as const satisfies Record<Exclude<keyof PlanFields, "title">, PlanFieldKind>;
+
+export function isOfPlanField(kind: PlanFieldKind, value: unknown): boolean {
+  if (kind === "text") return typeof value === "string";
+  if (kind === "flag") return typeof value === "boolean";
+  if (kind === "int") return Number.isSafeInteger(value) && Number(value) >= 0;
+  return kind.some((each) => each === value);
+}
+
 const MAX_PLAN_QUOTA = 1e15;
 const MOST_PER_USER = 1_000_000;
 
-export function fieldsOf(row: PlanRow): PlanFields {
+export function fieldsOf(row: Pick<PlanRow, keyof PlanColumns>): PlanFields {
   return {
     title: row.title,
     description: row.description,
@@ -139,103 +169,4 @@ export async function listPlans({ db }: Pick<Deps, "db">) {
     sold: countOf(row.id, (status) => status !== "refunded"),
     running: countOf(row.id, (status) => status === "active" || status === "waiting"),
   }));
-}
-
-function* refuseTaken(tx: Orm, { db }: Pick<Deps, "db">, title: string, but: number): Steps<void> {
-  const { plans } = db.t;
-  const [other] = yield* q(
-    tx
-      .select({ id: plans.id })
-      .from(plans)
-      .where(and(eq(plans.title, title), isNull(plans.deletedAt), ne(plans.id, but))),
-  );
-  if (other) throw wrong("plan_title_taken", "title");
-}
-
-/** Steps of it; `id` 0: a new one. Throws as `planColumns`, `plan_title_taken`, `plan_missing`. */
-function* savePlanSteps(
-  tx: Orm,
-  deps: Pick<PlanDeps, "db" | "clock" | "ledger" | "options">,
-  { id, fields, by }: { id: number; fields: PlanFields; by: AuditActor },
-): Steps<number> {
-  const { plans } = deps.db.t;
-  const ratios = deps.options.get("GroupRatio");
-  const columns = planColumns((group) => Object.hasOwn(ratios, group), fields);
-  yield* refuseTaken(tx, deps, columns.title, id);
-  const now = nowSeconds(deps);
-  const user = { id: by.id, username: by.username };
-  if (id === 0) {
-    const [made] = yield* q(
-      tx
-        .insert(plans)
-        .values({ ...columns, createdAt: now, updatedAt: now })
-        .returning({ id: plans.id }),
-    );
-    yield* auditSteps(tx, deps, { user, action: "plan.create", params: { plan: columns.title }, by });
-    return made?.id ?? 0;
-  }
-  const isIt = and(eq(plans.id, id), isNull(plans.deletedAt));
-  const [before] = yield* q(tx.select().from(plans).where(isIt));
-  if (!before) throw refuse("plan_missing");
-  const changed = (Object.keys(columns) as (keyof typeof columns)[]).filter(
-    (key) => columns[key] !== before[key],
-  );
-  if (changed.length === 0) return id;
-  yield* q(
-    tx
-      .update(plans)
-      .set({ ...columns, updatedAt: now })
-      .where(isIt)
-      .returning({ id: plans.id }),
-  );
-  const params = { plan: columns.title, fields: changed.join(", ") };
-  yield* auditSteps(tx, deps, { user, action: "plan.update", params, by });
-  return id;
-}
-
-export async function createPlan(deps: PlanDeps, by: AuditActor, fields: PlanFields): Promise<number> {
-  return deps.db.atomic((tx) => savePlanSteps(tx, deps, { id: 0, fields, by }));
-}
-
-/** What is not named stays. */
-export async function updatePlan(
-  deps: PlanDeps,
-  by: AuditActor,
-  id: number,
-  fields: Partial<PlanFields>,
-): Promise<void> {
-  const { plans } = deps.db.t;
-  await deps.db.atomic(function* (tx) {
-    const [before] = yield* q(
-      tx
-        .select()
-        .from(plans)
-        .where(and(eq(plans.id, id), isNull(plans.deletedAt))),
-    );
-    if (!before) throw refuse("plan_missing");
-    return yield* savePlanSteps(tx, deps, { id, fields: { ...fieldsOf(before), ...fields }, by });
-  });
-}
-
-/** Steps of it: nobody buys it any more; what was bought goes on. Throws `plan_missing`. */
-function* removePlanSteps(
-  tx: Orm,
-  deps: Pick<PlanDeps, "db" | "clock" | "ledger">,
-  { id, by }: { id: number; by: AuditActor },
-): Steps<void> {
-  const { plans } = deps.db.t;
-  const [gone] = yield* q(
-    tx
-      .update(plans)
-      .set({ deletedAt: nowSeconds(deps), enabled: false })
-      .where(and(eq(plans.id, id), isNull(plans.deletedAt)))
-      .returning({ title: plans.title }),
-  );
-  if (!gone) throw refuse("plan_missing");
-  const user = { id: by.id, username: by.username };
-  yield* auditSteps(tx, deps, { user, action: "plan.delete", params: { plan: gone.title }, by });
-}
-
-export async function removePlan(deps: PlanDeps, by: AuditActor, id: number): Promise<void> {
-  await deps.db.atomic((tx) => removePlanSteps(tx, deps, { id, by }));
 }

@@ -3,11 +3,11 @@
 import { and, asc, eq } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
 import type { Deps } from "../deps.ts";
-import { tablesIn, textsWith } from "./changes.ts";
-import type { PriceChange } from "./changes.ts";
+import { tablesIn, textsWith, writesOf } from "./changes.ts";
+import type { PriceChange, PriceTexts } from "./changes.ts";
 import { modelDifferences } from "./plan.ts";
 import type { LineDifference, ModelDifference } from "./plan.ts";
-import { latestRevision, priceState, writesIfUntouched } from "./revisions.ts";
+import { latestRevision, priceState, touchedSince } from "./revisions.ts";
 
 /** A model's prices from a moment on, in dollars before any group's ratio. */
 interface AnnouncedModel extends Pick<ModelDifference, "model" | "lines"> {
@@ -56,7 +56,7 @@ export async function announcedPrices({ db }: Pick<Deps, "db">): Promise<Announc
   const before = tablesIn(texts);
   const drafts = rows.flatMap(({ changes: text, effectiveAt }): Announced[] => {
     const changes = JSON.parse(text) as PriceChange[];
-    const writes = writesOrNone(() => writesIfUntouched(texts, changes));
+    const writes = writesOrNone(texts, changes);
     if (!writes) return [];
     const after = tablesIn(textsWith(texts, writes));
     const models = modelDifferences(changes, before, after);
@@ -78,10 +78,10 @@ export async function announcedPrices({ db }: Pick<Deps, "db">): Promise<Announc
 }
 
 /** What an option of this build refuses fails at its moment, as what was changed since does. */
-function writesOrNone(make: () => ReturnType<typeof writesIfUntouched>) {
+function writesOrNone(texts: PriceTexts, changes: readonly PriceChange[]) {
+  if (touchedSince(texts, changes).length > 0) return undefined;
   try {
-    const result = make();
-    return "writes" in result ? result.writes : undefined;
+    return writesOf(texts, changes);
   } catch {
     return undefined;
   }

@@ -9,7 +9,7 @@ import type { DeskGroup, DeskMaker, DeskPrices } from "../../shared/price-desk.t
 import { priceName } from "../../shared/price-name.ts";
 import type { Deps } from "../deps.ts";
 import { rareWhere } from "../logs/filter.ts";
-import { PRICE_OPTIONS, textOf } from "./changes.ts";
+import { PRICE_KEYS, textOf } from "./changes.ts";
 import { listedGroups } from "./group-use.ts";
 import { priceState } from "./revisions.ts";
 
@@ -31,7 +31,7 @@ export async function deskPrices(deps: DeskDeps): Promise<DeskPrices> {
   ]);
   return {
     revision,
-    texts: Object.fromEntries(PRICE_OPTIONS.map((key) => [key, textOf(texts, key)])),
+    texts: Object.fromEntries(PRICE_KEYS.map((key) => [key, textOf(texts, key)])),
     served: catalogue.models().map(({ name, vendor }) => ({ name, vendor })),
     refused,
     groups,

@@ -7,10 +7,11 @@ import { LogType, Role } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import { priceDraftFailed } from "../logs/sentences.ts";
 import type { Deps } from "../deps.ts";
-import type { OptionWrite } from "../options/store.ts";
-import { changesAgainst, placesText, PRICE_OPTIONS, writesOf } from "./changes.ts";
+import type { WriteMade } from "../options/store.ts";
+import { changesAgainst, placesText, writesOf } from "./changes.ts";
 import type { PriceChange, SentChange } from "./changes.ts";
-import { lockPrices, priceState, refuseStale, textsInside, writesIfUntouched } from "./revisions.ts";
+import { lockPrices } from "./price-lock.ts";
+import { priceState, pricesInside, refuseStale, touchedSince, writeSteps } from "./revisions.ts";
 import { takenOf } from "./taken.ts";
 
 type Row = Database["t"]["priceDrafts"]["$inferSelect"];
@@ -264,17 +265,12 @@ async function applyDraft(deps: DueDeps, draft: Draft): Promise<Outcome> {
   }
 }
 
-function* dueSteps(
-  deps: DueDeps,
-  tx: Orm,
-  draft: Draft,
-): Steps<{ writes: readonly OptionWrite[]; value: Outcome }> {
+function* dueSteps(deps: DueDeps, tx: Orm, draft: Draft): Steps<WriteMade<Outcome>> {
   const { db } = deps;
   const revision = yield* lockPrices(db, tx);
-  const texts = yield* textsInside(db, tx, PRICE_OPTIONS);
-  const made = writesIfUntouched(texts, draft.changes);
-  const failure =
-    "touched" in made ? { code: "price_plan_stale", names: placesText(made.touched) } : undefined;
+  const texts = yield* pricesInside(db, tx);
+  const touched = touchedSince(texts, draft.changes);
+  const failure = touched.length > 0 ? { code: "price_plan_stale", names: placesText(touched) } : undefined;
   const { priceDrafts } = db.t;
   const [moved] = yield* q(
     tx
@@ -297,6 +293,7 @@ function* dueSteps(
       .returning({ id: priceDrafts.id }),
   );
   if (!moved) return { writes: [], value: undefined };
-  if (failure || "touched" in made) return { writes: [], value: failure && { failure } };
-  return { writes: made.writes, value: { revision: revision + 1 } };
+  if (failure) return { writes: [], value: { failure } };
+  const made = yield* writeSteps(deps, tx, { texts, changes: draft.changes });
+  return { ...made, value: { revision: revision + 1 } };
 }

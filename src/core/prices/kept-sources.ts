@@ -9,7 +9,8 @@ import { changesAgainst, PRICE_OPTIONS, tablesIn, writesOf } from "./changes.ts"
 import type { SentChange } from "./changes.ts";
 import { priceChange } from "./merge.ts";
 import { SHIPPED } from "./origins.ts";
-import { lockPrices, textsInside } from "./revisions.ts";
+import { lockPrices } from "./price-lock.ts";
+import { textsInside } from "./revisions.ts";
 import { comparePrices } from "./sync.ts";
 import type { SyncRequest, SyncResult } from "./sync.ts";
 import { takenOf } from "./taken.ts";

@@ -12,7 +12,8 @@ import { changesAgainst, PRICE_OPTIONS, tablesIn, textsWith, writesOf } from "./
 import type { PriceTexts, SentChange } from "./changes.ts";
 import { mergePrices } from "./merge.ts";
 import { lookupPrice, priceMapsOf } from "./prices.ts";
-import { lockPrices, priceState, textsInside } from "./revisions.ts";
+import { lockPrices } from "./price-lock.ts";
+import { priceState, textsInside } from "./revisions.ts";
 import { PRICE_MAPS, putRow, rowOf } from "../../shared/row-maps.ts";
 import { shippedPrices, shippedVersion } from "./shipped.ts";
 

@@ -8,7 +8,7 @@ import type { PriceLine } from "../../shared/cost.ts";
 import type { PriceCondition } from "../../shared/price-row.ts";
 import type { PriceWarning, PriceWarningCode } from "../../shared/price-warnings.ts";
 import type { Deps } from "../deps.ts";
-import { changesAgainst, isSame, MODEL_OPTIONS, tablesIn, textsWith, writesOf } from "./changes.ts";
+import { changesAgainst, isModelOption, isSame, tablesIn, textsWith, writesOf } from "./changes.ts";
 import type { PriceChange, SentChange } from "./changes.ts";
 import { isUsed, usedGroups } from "./group-use.ts";
 import { FILE_SEARCH_PRICE, webSearchPrice } from "./piece-prices.ts";
@@ -136,7 +136,7 @@ export function modelDifferences(
 
 /** Models whose price the changes can touch: the names of the maps, and all where units mean other dollars. */
 function modelsOf(changes: readonly PriceChange[], before: PriceTables, after: PriceTables): string[] {
-  const named = changes.filter(({ key }) => MODEL_OPTIONS.includes(key)).map(({ name }) => name);
+  const named = changes.filter(({ key }) => isModelOption(key)).map(({ name }) => name);
   if (before.quotaPerUnit === after.quotaPerUnit) return [...new Set(named)].sort();
   const priced = [before, after].flatMap((tables) => [
     ...Object.keys(tables.modelRatio),

@@ -1,17 +1,19 @@
-// The history of prices: every write of a price, ratio or group is a revision, made in the same atomic block as the rows of
-// the options. Refuses to apply what was planned on an older revision, and to apply a part of a plan.
-import { and, desc, eq, gt, inArray, sql } from "drizzle-orm";
+// The history of prices: every write of a price, ratio, group or plan is a revision, made in the same atomic block as the rows. Refuses to apply what was planned on an older revision, and to apply a part of a plan.
+import { and, desc, eq, gt, inArray, or, sql } from "drizzle-orm";
 import { contains, countRows, q } from "../../db/database.ts";
 import type { Database, Orm, Steps } from "../../db/database.ts";
 import { refuse } from "../../shared/failures.ts";
+import { SOLD_PLANS } from "../../shared/price-desk.ts";
 import type { Deps } from "../deps.ts";
 import type { OptionKey } from "../options/definitions.ts";
 import type { OptionAuthor, OptionRecorder, OptionWrite } from "../options/store.ts";
 import {
   changesAgainst,
   differences,
+  isPriceKey,
   isPriceOption,
   isSame,
+  namesOf,
   placesText,
   PRICE_OPTIONS,
   tablesIn,
@@ -20,13 +22,12 @@ import {
   valueAt,
   writesOf,
 } from "./changes.ts";
-import type { PriceChange, PriceTexts, SentChange } from "./changes.ts";
+import type { PriceChange, PriceKey, PriceTexts, SentChange } from "./changes.ts";
 import { fingerprintOf } from "./price-book.ts";
+import { lockPrices, PRICE_MARK } from "./price-lock.ts";
 import { refuseUsedGroups } from "./group-use.ts";
+import { plansOnSale, plansText, planWritesOf, writePlanSteps } from "./sold-plans.ts";
 import { rememberTaken, takenOf } from "./taken.ts";
-
-/** The mark whose value is the latest revision; whoever writes prices holds its row until the commit. */
-const MARK = "price_revision";
 
 /** Prices as the database has them, and the revision that made them so; 0: nobody has changed one yet. */
 export interface PriceState {
@@ -49,19 +50,6 @@ export interface RevisionDetail extends Revision {
 
 const MOST_NAMES = 8;
 
-/** Waits for everybody else who writes prices, and tells the latest revision. The lock ends with the block. */
-export function* lockPrices(db: Database, tx: Orm): Steps<number> {
-  const { marks } = db.t;
-  const [row] = yield* q(
-    tx
-      .insert(marks)
-      .values({ key: MARK, value: 0 })
-      .onConflictDoUpdate({ target: marks.key, set: { value: sql`${marks.value}` } })
-      .returning({ value: marks.value }),
-  );
-  return row?.value ?? 0;
-}
-
 export function* textsInside(db: Database, tx: Orm, keys: readonly OptionKey[]): Steps<PriceTexts> {
   const { options } = db.t;
   const rows = yield* q(
@@ -73,28 +61,36 @@ export function* textsInside(db: Database, tx: Orm, keys: readonly OptionKey[]):
   return new Map(rows.map(({ key, value }) => [key as OptionKey, value]));
 }
 
+/** All that a change of prices can touch, as it stands inside the block. */
+export function* pricesInside(db: Database, tx: Orm): Steps<PriceTexts> {
+  const texts = yield* textsInside(db, tx, PRICE_OPTIONS);
+  return new Map([...texts, [SOLD_PLANS, plansText(yield* q(plansOnSale(db, tx)))]]);
+}
+
 /** Makes a revision of every write that changes a price, whoever makes it and by whichever call. */
 export function priceRecorder({ db, clock }: Pick<Deps, "db" | "clock">): OptionRecorder {
-  return function* (tx, writes, author) {
+  return function* (tx, writes, author, beside = []) {
     const ofPrices = writes.filter(({ key }) => isPriceOption(key));
-    if (ofPrices.length === 0) return;
+    const ofPlans = beside.filter((each): each is PriceChange => each.key === SOLD_PLANS);
+    if (ofPrices.length + ofPlans.length === 0) return;
     const parent = yield* lockPrices(db, tx);
     const texts = yield* textsInside(db, tx, PRICE_OPTIONS);
     const found = ofPrices.flatMap(({ key, text }) => differences(key, textOf(texts, key), text));
-    if (found.length === 0) return;
+    if (found.length + ofPlans.length === 0) return;
     const createdAt = Math.floor(clock.nowMs() / 1000);
     const after = tablesIn(textsWith(texts, ofPrices));
-    const changes = yield* rememberTaken({ db, tx, takenAt: createdAt }, found, {
+    const ofOptions = yield* rememberTaken({ db, tx, takenAt: createdAt }, found, {
       before: tablesIn(texts),
       after,
       taken: author?.taken ?? new Map(),
     });
+    const changes = [...ofOptions, ...ofPlans];
     const { marks, priceRevisions } = db.t;
     yield* q(
       tx
         .update(marks)
         .set({ value: parent + 1 })
-        .where(eq(marks.key, MARK))
+        .where(eq(marks.key, PRICE_MARK))
         .returning({ key: marks.key }),
     );
     yield* q(
@@ -120,7 +116,7 @@ export function priceRecorder({ db, clock }: Pick<Deps, "db" | "clock">): Option
 
 export async function latestRevision(db: Database): Promise<number> {
   const { marks } = db.t;
-  const [row] = await db.orm.select({ value: marks.value }).from(marks).where(eq(marks.key, MARK));
+  const [row] = await db.orm.select({ value: marks.value }).from(marks).where(eq(marks.key, PRICE_MARK));
   return row?.value ?? 0;
 }
 
@@ -133,9 +129,12 @@ export async function priceState(db: Database): Promise<PriceState> {
       .select()
       .from(options)
       .where(inArray(options.key, [...PRICE_OPTIONS]));
+    const plans = plansText(await plansOnSale(db, db.orm));
     // Read in between two revisions the texts would be those of neither.
-    if (revision === (await latestRevision(db)))
-      return { revision, texts: new Map(rows.map(({ key, value }) => [key as OptionKey, value])) };
+    if (revision === (await latestRevision(db))) {
+      const texts = rows.map(({ key, value }) => [key as PriceKey, value] as const);
+      return { revision, texts: new Map([...texts, [SOLD_PLANS, plans]]) };
+    }
   }
 }
 
@@ -183,6 +182,16 @@ export interface PlanToApply {
   draftVersion?: number | undefined;
 }
 
+/** What the changes write: the options, for whoever runs the block, and the plans, which are written here. */
+export function* writeSteps(
+  deps: Pick<Deps, "db" | "clock">,
+  tx: Orm,
+  { texts, changes }: { texts: PriceTexts; changes: readonly PriceChange[] },
+): Steps<{ writes: OptionWrite[]; beside: PriceChange[] }> {
+  const writes = writesOf(texts, changes);
+  return { writes, beside: yield* writePlanSteps(deps, tx, planWritesOf(changes)) };
+}
+
 type Author = Pick<OptionAuthor, "userId" | "username" | "origin">;
 
 /** Applies a plan: all of it, as one revision, or nothing. Answers the revision. */
@@ -199,12 +208,13 @@ export async function applyPlan(
     function* (tx) {
       const revision = yield* lockPrices(db, tx);
       if (revision !== plan.parent) throw yield* stalePlan(db, tx, plan.parent, revision);
-      const texts = yield* textsInside(db, tx, PRICE_OPTIONS);
+      const texts = yield* pricesInside(db, tx);
       const changes = changesAgainst(texts, plan.changes);
       if (changes.length === 0) throw refuse("price_plan_empty");
       if (planHash(revision, changes) !== plan.planHash) throw refuse("price_plan_mismatch");
       if (plan.draftId !== undefined) yield* closeDraft(deps, tx, plan, revision + 1);
-      return { writes: writesOf(texts, changes), value: { revision: revision + 1, changes: changes.length } };
+      const value = { revision: revision + 1, changes: changes.length };
+      return { ...(yield* writeSteps(deps, tx, { texts, changes })), value };
     },
     {
       ...author,
@@ -286,7 +296,7 @@ function inverse(
   const skipped: PriceChange[] = [];
   for (const change of changes) {
     const { key, name, before, after } = change;
-    if (!isPriceOption(key)) continue;
+    if (!isPriceKey(key)) continue;
     const now = valueAt(texts, key, name);
     if (isSame(now, before)) continue;
     if (isSame(now, after) || included.has(placeKey(change)))
@@ -319,7 +329,7 @@ export async function previewUndo(db: Database, id: number): Promise<Undo> {
  * left to do: `price_undo_empty`.
  */
 export async function undoRevision(
-  deps: Pick<Deps, "db" | "options">,
+  deps: Pick<Deps, "db" | "options" | "clock">,
   undo: { id: number; note: string; include: readonly Place[] },
   author: Author,
 ): Promise<{ revision: number; changes: number; skipped: PriceChange[] }> {
@@ -332,12 +342,12 @@ export async function undoRevision(
   return deps.options.write(
     function* (tx) {
       const revision = yield* lockPrices(db, tx);
-      const texts = yield* textsInside(db, tx, PRICE_OPTIONS);
+      const texts = yield* pricesInside(db, tx);
       const { changes, skipped } = inverse(texts, written, included);
       if (changes.length === 0)
         throw refuse("price_undo_empty", { names: skipped.length === 0 ? "–" : placesText(skipped) });
       const value = { revision: revision + 1, changes: changes.length, skipped };
-      return { writes: writesOf(texts, changes), value };
+      return { ...(yield* writeSteps(deps, tx, { texts, changes })), value };
     },
     { ...author, kind: "undo", note: undo.note, undoOf: undo.id },
   );
@@ -348,14 +358,14 @@ export interface RevisionQuery {
   pageSize: number;
   /** Only later ones than this. */
   after?: number | undefined;
-  /** Only those that touched this name, whole, in small or capital letters. */
+  /** Only those that touched this name, or the plan of this title, whole, in small or capital letters. */
   name?: string | undefined;
 }
 
 function shown(row: Row, undoneBy: number): Revision {
   const { changes, ...rest } = row;
-  const names = (JSON.parse(changes) as PriceChange[]).map(({ key, name }) => (name === "" ? key : name));
-  return { ...rest, undoneBy, names: [...new Set(names)].slice(0, MOST_NAMES) };
+  const names = namesOf(JSON.parse(changes) as PriceChange[]);
+  return { ...rest, undoneBy, names: names.slice(0, MOST_NAMES) };
 }
 
 /** The latest first. */
@@ -366,7 +376,13 @@ export async function listRevisions(
   const { priceRevisions } = db.t;
   const where = and(
     after === undefined ? undefined : gt(priceRevisions.id, after),
-    name === undefined ? undefined : contains(priceRevisions.changes, `"name":${JSON.stringify(name)},`),
+    name === undefined
+      ? undefined
+      : or(
+          ...["name", "title"].map((field) =>
+            contains(priceRevisions.changes, `"${field}":${JSON.stringify(name)},`),
+          ),
+        ),
   );
   const rows = await db.reader
     .select()
@@ -404,11 +420,7 @@ export async function revisionDetail(db: Database, id: number): Promise<Revision
   return { ...shown(row, undone.get(id) ?? 0), changes: JSON.parse(row.changes) as PriceChange[] };
 }
 
-/** What a scheduled draft writes, where nothing that it touches was changed since: else the names. */
-export function writesIfUntouched(
-  texts: PriceTexts,
-  changes: readonly PriceChange[],
-): { writes: OptionWrite[] } | { touched: PriceChange[] } {
-  const touched = changes.filter(({ key, name, before }) => !isSame(valueAt(texts, key, name), before));
-  return touched.length > 0 ? { touched } : { writes: writesOf(texts, changes) };
+/** What of a scheduled draft was changed since it was scheduled. */
+export function touchedSince(texts: PriceTexts, changes: readonly PriceChange[]): PriceChange[] {
+  return changes.filter(({ key, name, before }) => !isSame(valueAt(texts, key, name), before));
 }

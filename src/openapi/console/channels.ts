@@ -79,6 +79,15 @@ export const channels: Readonly<Record<string, ConsoleOperation>> = {
   "GET /api/channel/keys/{id}": channel("The keys of a channel", {
     description: "State, reason, since when, caps, use and rests of each; never the keys.",
   }),
+  "GET /api/channel/cells/{id}": channel("The health of a channel", {
+    description:
+      "Each model of it that had trouble lately (of this node): closed, open until when and why, or half-open, and how its last twenty calls ended; also a key with which a model fails, and the proxy.",
+  }),
+  "POST /api/channel/cells/{id}/close": channel("Let calls through again", {
+    description:
+      "Ends the rest of one model (by its name at the upstream), of one key, or, where neither is named, of the whole channel and its proxy.",
+    body: { model: "gpt-4o-mini" },
+  }),
   "POST /api/channel/multi_key/manage": channel("Manage the keys of a channel", {
     description:
       "One of the actions, for the key with `key_id` or at `key_index`; answers the keys as they are afterwards, in pages, with what a test found.",

@@ -179,7 +179,8 @@ export const payments: Readonly<Record<string, ConsoleOperation>> = {
   "PUT /api/plan/{id}": {
     tag: "Plans",
     summary: "Change a plan",
-    description: "What is not named stays. What was bought keeps the terms of its purchase.",
+    description:
+      "What is not named stays. What was bought keeps the terms of its purchase. `reason` stands in the history of prices, which can take the change back.",
     body: { enabled: false },
     answer: { success: true, message: "" },
   },
@@ -187,6 +188,7 @@ export const payments: Readonly<Record<string, ConsoleOperation>> = {
     tag: "Plans",
     summary: "Take a plan away",
     description: "Nobody buys it any more; what was bought goes on.",
+    fields: { reason: "Why, for the history of prices." },
     answer: { success: true, message: "" },
   },
   "GET /api/plan/self": {

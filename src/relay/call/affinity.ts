@@ -1,7 +1,7 @@
 // Where a session stays: what of a request names it, which channel and key it is bound to, and what becomes of that with each call.
 // A binding is a wish: whatever is off, resting, full, or has failed in this call is passed by, and whoever answers is bound.
 import { RE2JS } from "re2js";
-import { FINGERPRINT_CHARS } from "../../core/channels/affinity.ts";
+import { FINGERPRINT_CHARS, STORED_RULE } from "../../core/channels/affinity.ts";
 import type { Binding, Strength } from "../../core/channels/affinity.ts";
 import type { PickedChannel, Picker } from "../../core/channels/picker.ts";
 import type { Channel } from "../../core/channels/rows.ts";
@@ -13,11 +13,15 @@ import type { RequestRules } from "../../shared/request-rules.ts";
 import { sessionNameOf } from "../endpoints/session-name.ts";
 import type { SessionName } from "../endpoints/session-name.ts";
 import { valueAt } from "../wire/rule-paths.ts";
+import { TURN_STATE, turnStateHome } from "../wire/turn-state.ts";
 import { completionTokens, promptTokens } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Caller } from "./admission.ts";
 import { groupsOf } from "./auto-group.ts";
 import type { Call } from "./call.ts";
+
+/** Where a session was. */
+type Home = Pick<Binding, "channelId" | "keyHash" | "isMixed">;
 
 /** Why a session is served elsewhere than it was. */
 type LeftFor = "off" | "unserved" | "failed" | "unfit" | "key_off" | "resting" | "full";
@@ -35,10 +39,14 @@ export interface CallAffinity {
   readonly template: RequestRules | undefined;
   /** The id of its binding in a group. */
   idIn(group: string): string;
+  /** Who gave the turn state that the call brings back: known also where no binding is left. */
+  readonly turn: Home | undefined;
   /** Bindings that were found for it, the first first. */
-  readonly seen: Binding[];
+  readonly seen: Home[];
   /** Why the last one that was found is not followed. */
   leftFor: LeftFor | undefined;
+  /** Its upstream could not read the proofs in its conversation, and got it without them. */
+  wasRejected: boolean;
   /** The attempt under way is where it was bound. */
   isBound: boolean;
   /** Once it is served: as the log tells it. */
@@ -62,19 +70,28 @@ const compiled = new WeakMap<readonly AffinityRule[], readonly CompiledRule[]>()
 function compiledRules(rules: readonly AffinityRule[]): readonly CompiledRule[] {
   const known = compiled.get(rules);
   if (known) return known;
-  const made = rules.map((rule): CompiledRule => {
-    const hasTemplate = Object.keys(rule.param_override_template).length > 0;
-    return {
-      rule,
-      models: rule.model_regex.map((pattern) => RE2JS.compile(pattern)),
-      paths: rule.path_regex.map((pattern) => RE2JS.compile(pattern)),
-      agents: rule.user_agent_include.map((part) => part.toLowerCase()),
-      value: rule.value_regex === "" ? undefined : RE2JS.compile(rule.value_regex),
-      template: hasTemplate ? readRequestRules(rule.param_override_template).rules : undefined,
-    };
-  });
+  const made = rules.flatMap(compiledRule);
   compiled.set(rules, made);
   return made;
+}
+
+/** A rule that was stored by who checks less is nobody's: calls go on without it. */
+function compiledRule(rule: AffinityRule): CompiledRule[] {
+  const hasTemplate = Object.keys(rule.param_override_template).length > 0;
+  try {
+    return [
+      {
+        rule,
+        models: rule.model_regex.map((pattern) => RE2JS.compile(pattern)),
+        paths: rule.path_regex.map((pattern) => RE2JS.compile(pattern)),
+        agents: rule.user_agent_include.map((part) => part.toLowerCase()),
+        value: rule.value_regex === "" ? undefined : RE2JS.compile(rule.value_regex),
+        template: hasTemplate ? readRequestRules(rule.param_override_template).rules : undefined,
+      },
+    ];
+  } catch {
+    return [];
+  }
 }
 
 type NamedCall = Pick<Call, "request" | "endpoint" | "caller" | "body" | "model">;
@@ -137,27 +154,24 @@ function hasChoice({ routing }: Pick<Deps, "routing">, caller: Caller, model: st
   return (first.entries[0]?.channel.keys.length ?? 0) > 1;
 }
 
+/** One look for all: a search for each of them takes ten times as long. */
+const PROOF = /"encrypted_content"|"signature"|hought_?[Ss]ignature/;
+
 /** What only the account that made it can read. */
 function bringsProof({ body, request }: NamedCall): boolean {
-  const { text } = body;
-  return (
-    text.includes('"encrypted_content"') ||
-    text.includes('"signature"') ||
-    text.includes("hought_signature") ||
-    text.includes("houghtSignature") ||
-    request.headers.has("x-codex-turn-state")
-  );
+  return PROOF.test(body.text) || request.headers.has(TURN_STATE);
 }
 
-/** Undefined where nothing names a session, or nothing is to choose. */
+/** Undefined where nothing names a session, or nothing is to choose and nothing bound. */
 export function affinityOf(
-  deps: Pick<Deps, "options" | "routing" | "affinity">,
+  deps: Pick<Deps, "options" | "routing" | "affinity" | "seal">,
   call: NamedCall,
 ): CallAffinity | undefined {
   const { options, affinity } = deps;
   if (!options.get("channel_affinity_setting.enabled")) return undefined;
   const rules = options.get("channel_affinity_setting.rules");
-  if (rules.length === 0 && !hasChoice(deps, call.caller, call.model)) return undefined;
+  // Where the last choice has gone, bindings still say whose proofs a call brings back.
+  if (rules.length === 0 && affinity.isEmpty() && !hasChoice(deps, call.caller, call.model)) return undefined;
   const named =
     (rules.length > 0 ? namedByRule(call, compiledRules(rules)) : undefined) ??
     (call.endpoint.isConversation ? byItself(call) : undefined);
@@ -184,12 +198,26 @@ export function affinityOf(
       if (id === undefined) ids.set(group, (id = affinity.idOf({ ...name, group })));
       return id;
     },
+    turn: turnHomeOf(deps, call),
     seen: [],
     leftFor: undefined,
+    wasRejected: false,
     isBound: false,
     state: undefined,
     fingerprint: "",
   };
+}
+
+function turnHomeOf(
+  { seal, routing }: Pick<Deps, "seal" | "routing">,
+  { request, caller }: NamedCall,
+): Home | undefined {
+  const state = request.headers.get(TURN_STATE);
+  const home = state === null ? undefined : turnStateHome(seal, caller.user.id, state);
+  const channel = home && routing.channel(home.channelId);
+  const keyIndex = channel?.keys.findIndex(home?.isKey ?? (() => false)) ?? -1;
+  const keyHash = channel?.keyRows[keyIndex]?.hash;
+  return channel && keyHash !== undefined ? { channelId: channel.id, keyHash, isMixed: false } : undefined;
 }
 
 function byItself({ request, endpoint, body }: NamedCall): Named | undefined {
@@ -213,16 +241,31 @@ interface AffinityServices {
   picker: Picker;
 }
 
-/** Channel and key that the session is bound to, where they may be asked now. */
+/** Channel and key that the session is bound to, where they may be asked now; they are: whoever rested is tried by this call. */
 export function boundPlace(
   services: AffinityServices,
   request: BoundRequest,
   nowMs: number,
 ): (PickedChannel & { keyIndex: number }) | undefined {
+  const found = boundHome(services, request, nowMs);
+  request.affinity.isBound = found !== undefined;
+  if (!found) return undefined;
+  const { deps, picker } = services;
+  if (!picker.isCalm()) picker.take(found.channel, request.model, nowMs);
+  deps.keyring.take(found.channel, found.keyIndex, request.model, nowMs);
+  return found;
+}
+
+/** The same without asking anybody. */
+function boundHome(
+  services: AffinityServices,
+  request: BoundRequest,
+  nowMs: number,
+): (PickedChannel & { keyIndex: number }) | undefined {
   const { affinity } = request;
-  affinity.isBound = false;
+  const { turn } = affinity;
   for (const group of groupsOf(request.caller)) {
-    const binding = services.deps.affinity.find(affinity.idIn(group), nowMs);
+    const binding = services.deps.affinity.find(affinity.idIn(group), nowMs) ?? turn;
     if (!binding) continue;
     if (!affinity.seen.includes(binding)) affinity.seen.push(binding);
     const found = followed(services, request, { binding, group }, nowMs);
@@ -230,7 +273,6 @@ export function boundPlace(
       affinity.leftFor = found;
       continue;
     }
-    affinity.isBound = true;
     return { ...found, group };
   }
   return undefined;
@@ -240,7 +282,7 @@ export function boundPlace(
 function followed(
   { deps, picker }: AffinityServices,
   { model, tokens, accepts, excluded }: BoundRequest,
-  { binding, group }: { binding: Binding; group: string },
+  { binding, group }: { binding: Home; group: string },
   nowMs: number,
 ): { channel: Channel; keyIndex: number } | LeftFor {
   const channel = deps.routing.channel(binding.channelId);
@@ -251,16 +293,13 @@ function followed(
   const keyIndex = keyIn(channel, binding);
   if (keyIndex === -1) return "key_off";
   if (deps.keyring.restOf(channel, keyIndex, model, nowMs)) return "resting";
-  const isCalm = picker.isCalm();
-  if (!isCalm && !picker.isUsable(channel, model, nowMs)) return "resting";
+  if (!picker.isCalm() && !picker.isUsable(channel, model, nowMs)) return "resting";
   if (channel.isCapped && !deps.caps.hasRoom(channel, keyIndex, tokens, nowMs)) return "full";
-  if (!isCalm) picker.take(channel, model, nowMs);
-  deps.keyring.take(channel, keyIndex, model, nowMs);
   return { channel, keyIndex };
 }
 
 /** Place of the bound key, where it is still there and on. */
-function keyIn({ keyRows }: Channel, { keyHash }: Binding): number {
+function keyIn({ keyRows }: Channel, { keyHash }: Home): number {
   return keyRows.findIndex(({ hash, status }) => hash === keyHash && status === KeyStatus.on);
 }
 
@@ -275,20 +314,40 @@ export function keepServed(
   const id = affinity.idIn(group);
   const keyHash = channel.keyRows[keyIndex]?.hash ?? "";
   const [before] = affinity.seen;
-  const isHome = before?.channelId === channel.id && before.keyHash === keyHash;
-  affinity.fingerprint = id.slice(0, FINGERPRINT_CHARS);
-  affinity.state = before ? (isHome ? "kept" : "switched") : "new";
   const known = deps.affinity.find(id, nowMs);
+  // Of a call that goes on from a stored response nobody looked.
+  const home = before ?? known;
+  const isHome = home?.channelId === channel.id && home.keyHash === keyHash;
+  affinity.fingerprint = id.slice(0, FINGERPRINT_CHARS);
+  affinity.state = isHome ? "kept" : before ? "switched" : "new";
   if (known?.channelId === channel.id && known.keyHash === keyHash) {
     known.strength = affinity.strength;
+    if (affinity.wasRejected) known.isMixed = true;
     deps.affinity.keep(id, known, nowMs, isOfTopTier(routing, channel, { group, model }));
     return;
   }
   if (known && stays(deps, affinity, known, options.get("channel_affinity_setting.switch_on_success")))
     return;
   const { strength, rule, ttlMs } = affinity;
-  const isMixed = strength === "own" && known !== undefined;
-  deps.affinity.bind(id, { channelId: channel.id, keyHash, strength, rule, ttlMs, isMixed }, nowMs);
+  deps.affinity.bind(
+    id,
+    { channelId: channel.id, keyHash, strength, rule, ttlMs, isMixed: affinity.wasRejected },
+    nowMs,
+  );
+}
+
+/**
+ * Whether the call goes without its proofs: another account made them, or the one that is asked has said of this conversation that
+ * it cannot read them.
+ */
+export function leavesProofs(
+  affinity: CallAffinity | undefined,
+  { channel, keyIndex }: { channel: Channel; keyIndex: number },
+): boolean {
+  const [home] = affinity?.strength === "own" ? (affinity?.seen ?? []) : [];
+  if (!home) return false;
+  const isHome = home.channelId === channel.id && home.keyHash === channel.keyRows[keyIndex]?.hash;
+  return home.isMixed || !isHome;
 }
 
 /** Another call of the session has bound it meanwhile, or only what is gone may be replaced. */
@@ -313,8 +372,23 @@ function isOfTopTier(
   return !top || priority >= top.priority;
 }
 
-/** As the log row tells it to administrators; nothing of the value but its fingerprint. */
-export function affinityNote(affinity: CallAffinity): Record<string, unknown> {
+/** By which rule the call found its place, and whether it was the old one; undefined: by none. */
+export function placedBy({
+  affinity,
+  pinnedKey,
+}: Pick<Call, "affinity" | "pinnedKey">): { rule: string; state: "new" | "kept" | "switched" } | undefined {
+  if (pinnedKey !== undefined) return { rule: STORED_RULE, state: "kept" };
+  return affinity?.state === undefined ? undefined : { rule: affinity.rule, state: affinity.state };
+}
+
+/** As the log row tells it to administrators; nothing of the value but its fingerprint. Undefined: no session, and nothing stored. */
+export function affinityNote({
+  affinity,
+  pinnedKey,
+}: Pick<Call, "affinity" | "pinnedKey">): Record<string, unknown> | undefined {
+  if (pinnedKey !== undefined)
+    return { rule_name: STORED_RULE, key_source: "previous_response_id", strength: "must", state: "kept" };
+  if (affinity?.state === undefined) return undefined;
   const { rule, source, fingerprint, strength, state, leftFor, seen } = affinity;
   const [before] = seen;
   return {

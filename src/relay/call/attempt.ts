@@ -9,6 +9,7 @@ import type { Dialect } from "../../protocol/dialect.ts";
 import { asObject, parseJson } from "../../protocol/json.ts";
 import type { UpstreamFetch } from "../../providers/adapter.ts";
 import { Failure } from "../../shared/failures.ts";
+import { withoutKeys } from "../../shared/without-keys.ts";
 import type { FailureDetails, FailureKind } from "../../shared/failures.ts";
 import { drainingFailure } from "./call.ts";
 import type { Usage } from "../../shared/usage.ts";
@@ -248,8 +249,9 @@ async function cappedText(response: Response, maxBytes: number, isHalfFine: bool
   return Buffer.concat(parts).toString("utf8");
 }
 
-async function errorBody(response: Response): Promise<unknown> {
-  const text = await cappedText(response, MAX_ERROR_BYTES, true);
+/** What it says, without the key that it was asked with. */
+async function errorBody(response: Response, key: string): Promise<unknown> {
+  const text = withoutKeys(await cappedText(response, MAX_ERROR_BYTES, true), [key]);
   return parseJson(text) ?? text;
 }
 
@@ -386,6 +388,8 @@ interface UpstreamAttempt {
   /** Whose words a refusal is in. */
   dialect: Dialect;
   channel: Pick<Channel, "statusCodeMapping">;
+  /** The channel's key that it is asked with. */
+  key: string;
   call: Pick<Call, "request" | "body" | "hangUp" | "release">;
   readingOn: ReadingOn;
 }
@@ -399,6 +403,7 @@ export async function attempt({
   limits,
   dialect,
   channel,
+  key,
   call,
   readingOn,
 }: UpstreamAttempt): Promise<Opened> {
@@ -412,7 +417,7 @@ export async function attempt({
       ? await request.adapter(send, signal)
       : unpacked(await send(url, { method: "POST", headers, body }));
     if (response.status !== 200) {
-      const body = await errorBody(response);
+      const body = await errorBody(response, key);
       const retryAfter = retryAfterOf(response.headers);
       const failed = upstreamFailure({ dialect, channel, status: response.status, body, retryAfter });
       throw withUsage(failed, dialect, body);

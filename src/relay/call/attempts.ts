@@ -2,7 +2,7 @@
 import { Failure } from "../../shared/failures.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Answer } from "./answer.ts";
-import { affinityOf } from "./affinity.ts";
+import { affinityOf, leavesProofs } from "./affinity.ts";
 import { serveIn } from "./auto-group.ts";
 import { AttemptFailure, failureIn } from "./attempt.ts";
 import { drainingFailure, endsLater } from "./call.ts";
@@ -14,6 +14,7 @@ import { takesInput } from "./input-limit.ts";
 import { openAnswer } from "./open.ts";
 import { canServe, planCall } from "./plan.ts";
 import type { Plan } from "./plan.ts";
+import { rejectsProofs } from "./proofs.ts";
 import { holdForSent, resetTerms } from "./rehold.ts";
 import type { CallServices } from "./services.ts";
 import { bearFailed } from "./upstream-cost.ts";
@@ -41,7 +42,8 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
       call.lease = attempt.lease;
       serveIn(call, attempt.group);
       // Waited for also where nothing has to be fetched: calls that came together go on together (lockstep.ts).
-      const planned = await planCall(services.plans, call, attempt);
+      const dropsProofs = leavesProofs(call.affinity, attempt);
+      const planned = await planCall(services.plans, call, { ...attempt, dropsProofs });
       const rehold = holdForSent(services, call, planned);
       if (rehold) await rehold;
       checkWanted(services, call);
@@ -51,6 +53,10 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
         return await openAnswer(services, call, plan, attempt.limits);
       } catch (error) {
         bearUsage(services, call, plan, error);
+        if (!dropsProofs && rejectsProofs(error, call)) {
+          plan = await planBare(services, call, attempt);
+          return await askAgain(services, call, plan, { ...attempt, startedMs });
+        }
         if (!lacksResponses(error, call, plan)) {
           const failure = failureIn(error);
           if (failure instanceof Failure) call.lastFailure = failure;
@@ -69,6 +75,34 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
   } catch (error) {
     const failure = failureIn(error);
     throw failure instanceof Failure ? new CallFailed(failure, plan) : error;
+  }
+}
+
+/** The same call without the proofs that its upstream could not read. */
+async function planBare(services: CallServices, call: Call, attempt: ChannelAttempt): Promise<Plan> {
+  resetTerms(call);
+  const bare = await planCall(services.plans, call, { ...attempt, dropsProofs: true });
+  await holdForSent(services, call, bare);
+  checkWanted(services, call);
+  if (call.affinity) call.affinity.wasRejected = true;
+  return bare;
+}
+
+/** In what is left of the attempt's time. */
+async function askAgain(
+  services: CallServices,
+  call: Call,
+  plan: Plan,
+  { limits, startedMs }: ChannelAttempt & { startedMs: number },
+): Promise<Answer> {
+  const deadlineMs = Math.max(1, limits.deadlineMs - (performance.now() - startedMs));
+  try {
+    return await openAnswer(services, call, plan, { ...limits, deadlineMs });
+  } catch (error) {
+    bearUsage(services, call, plan, error);
+    const failure = failureIn(error);
+    if (failure instanceof Failure) call.lastFailure = failure;
+    throw error;
   }
 }
 

@@ -3,6 +3,7 @@
 import type { Lease } from "../../core/channels/caps.ts";
 import type { ChosenKey } from "../../core/channels/keyring.ts";
 import type { PickedChannel, Picker } from "../../core/channels/picker.ts";
+import { keyFields } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
@@ -435,7 +436,7 @@ function note(
 /** An error row for the failed attempt. */
 function logFailure(
   { services, request, policy }: Run,
-  { channel, group }: ChannelAttempt,
+  { channel, keyIndex, group }: ChannelAttempt,
   { failure }: AttemptFailure,
 ): void {
   const { deps, errorRows } = services;
@@ -460,6 +461,7 @@ function logFailure(
         channel_name: channel.name,
         channel_type: channel.type,
         admin_info: {
+          ...keyFields(channel, keyIndex),
           use_channel: request.attempts.map((each) => String(each.channel)),
           upstream_text: failure.upstreamText ?? "",
           internal: failure.internal ?? "",

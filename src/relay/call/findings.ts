@@ -1,6 +1,7 @@
 // What an attempt found out, told to the health of key and channel: the key alone where it is the key, the channel's model where
 // it is that. Refuses to find fault with a channel while another of its keys serves.
 import type { Deps } from "../../core/deps.ts";
+import type { Failure } from "../../shared/failures.ts";
 import type { AttemptFailure } from "./attempt.ts";
 import type { AttemptServices, ChannelAttempt } from "./channel-attempts.ts";
 
@@ -14,6 +15,11 @@ type Asked = Pick<ChannelAttempt, "channel" | "keyIndex">;
 
 /** An upstream's word for a model that an account may not use, or does not have. */
 const MISSING_MODEL = "model_not_found";
+
+/** For administrators, scrubbed. */
+function detailOf({ internal, code }: Failure): string {
+  return internal?.slice(0, 200) || code;
+}
 
 /** The key serves: what it rested for is over. `isBegun`: how the answer ends is told later. */
 export function tellServed(
@@ -46,13 +52,18 @@ export function tellFailed(
   if (verdict === "ok") {
     picker.succeeded(channel, model, nowMs);
     deps.keyring.succeeded(channel, keyIndex, model, nowMs);
-  } else if (verdict === "down") tellDown(told, { channel, keyIndex }, model, nowMs);
+  } else if (verdict === "down") {
+    // The address itself, or the proxy before it: no status ever came.
+    const isUnreached = failure.code === "do_request_failed";
+    tellDown(told, { channel, keyIndex }, model, { detail: detailOf(failure), isUnreached });
+  }
   // Of several keys each rests for itself until its own time.
   else if (verdict === "limited" && channel.keys.length > 1) picker.abandoned(channel, model);
   else {
     const isWhole = verdict === "rejected" && deps.keyring.areAllRejected(channel);
     const { retryAfterSeconds } = failure;
-    picker.failed(channel, model, { reason: verdict, isWhole, retryAfterSeconds }, nowMs);
+    const detail = detailOf(failure);
+    picker.failed(channel, model, { reason: verdict, isWhole, retryAfterSeconds, detail }, nowMs);
   }
 }
 
@@ -61,11 +72,12 @@ export function tellDown(
   { deps, picker }: Told,
   { channel, keyIndex }: Asked,
   model: string,
-  nowMs: number,
+  { detail, isUnreached = false }: { detail: string; isUnreached?: boolean },
 ): void {
-  const isOfKey = deps.keyring.failed(channel, keyIndex, model, nowMs);
+  const nowMs = deps.clock.monotonicMs();
+  const isOfKey = deps.keyring.failed(channel, keyIndex, model, nowMs, detail);
   const isClosed = picker.restsUntil(channel, model) === 0;
-  if (!isOfKey || !isClosed) picker.failed(channel, model, { reason: "down" }, nowMs);
+  if (!isOfKey || !isClosed) picker.failed(channel, model, { reason: "down", detail, isUnreached }, nowMs);
 }
 
 /**
@@ -94,7 +106,7 @@ export function restKey(
       : reason === "rejected"
         ? REJECTED_KEY_MS
         : LIMITED_KEY_MS;
-  const detail = failure.internal?.slice(0, 200) ?? failure.code;
+  const detail = detailOf(failure);
   const untilUpstream = wantedMs > 0;
   const rest = {
     reason,

@@ -31,6 +31,7 @@ export async function openAnswer(
     limits,
     dialect,
     channel,
+    key: plan.key,
     call,
     readingOn: services.inFlight,
   });

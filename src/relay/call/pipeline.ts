@@ -1,6 +1,5 @@
 // The one way from a client's request to an answer, for every inference route. Read it from SERVE downwards: each stage is in
 // the file that it is imported from. Refuses side doors: nothing else reaches an upstream for a client.
-import { createPicker } from "../../core/channels/picker.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { DryRun, DryRunRequest } from "../../core/channels/watch.ts";
 import type { Deps, UserAccount } from "../../core/deps.ts";
@@ -159,8 +158,7 @@ function createServices(
   fetchMedia: MediaFetch,
   countedReadOnMs: number,
 ): CallServices {
-  const { options, clock, reach, seal, routing } = deps;
-  const picker = createPicker(routing);
+  const { options, clock, reach, seal, picker } = deps;
   return {
     deps,
     visitors,

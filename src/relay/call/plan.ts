@@ -30,6 +30,7 @@ import { patchTopLevel } from "../wire/patch-json.ts";
 import type { Changes } from "../wire/patch-json.ts";
 import { askedTier, gatedTier, NO_TIERS, tierNames } from "../endpoints/service-tier.ts";
 import type { TierGates } from "../endpoints/service-tier.ts";
+import { disowned, mayHoldProof, PROOF_NAMES } from "./proofs.ts";
 import { applyHeaderRules, applyRules } from "./rules.ts";
 import type { Ruled, RulesDone } from "./rules.ts";
 import {
@@ -118,13 +119,6 @@ export function mappedModel(channel: Channel, model: string): string {
   throw new Failure("internal", code, { wireCode: "model_mapped_error" });
 }
 
-/** Proofs of another provider travel in these fields; most bodies have none of them. */
-function mayHoldProof(text: string): boolean {
-  return (
-    text.includes("ignature") || text.includes("encrypted_content") || text.includes("redacted_thinking")
-  );
-}
-
 function mustConvert(call: Call, channel: Channel, dialect: string): boolean {
   const { endpoint, body } = call;
   if (endpoint.dialect !== dialect) return endpoint.isConversation;
@@ -180,6 +174,8 @@ interface PlannedFor {
   key: string;
   keyIndex: number;
   isChatOnly?: boolean;
+  /** Proofs of another account are left out: this one could not read them. */
+  dropsProofs?: boolean;
 }
 
 /**
@@ -189,7 +185,7 @@ interface PlannedFor {
 export function planCall(
   context: PlanContext,
   call: Call,
-  { channel, key, keyIndex, isChatOnly = context.chatOnly.has(channel) }: PlannedFor,
+  { channel, key, keyIndex, isChatOnly = context.chatOnly.has(channel), dropsProofs = false }: PlannedFor,
 ): Plan | Promise<Plan> {
   const row = providerOf(channel.type);
   if (!row) throw unserved(call);
@@ -204,11 +200,13 @@ export function planCall(
     if (dialect.name !== call.endpoint.dialect) throw unserved(call);
     return passPlan(target);
   }
-  if (!mustConvert(call, channel, dialect.name) && !mustInline(call, row)) return passPlan(target);
-  const request = conversationOf(call, context.seal);
+  const isBare = dropsProofs && call.endpoint.isConversation && mayHoldProof(call.body.text);
+  if (!isBare && !mustConvert(call, channel, dialect.name) && !mustInline(call, row)) return passPlan(target);
+  const whole = conversationOf(call, context.seal);
+  const request = isBare ? disowned(whole, dialect.name) : whole;
   const media = mediaToInline(request, dialect.name);
   if (row.inlinesImages && media.length === 0) media.push(...addressedImages(request));
-  const convert = (): Plan => convertedPlan(target, request);
+  const convert = (): Plan => convertedPlan(target, request, isBare ? [PROOF_NAMES[dialect.name]] : []);
   return media.length === 0
     ? convert()
     : inlineMedia(media, context.fetchMedia, openNetworks(channel)).then(convert);
@@ -361,7 +359,7 @@ function formBody(call: Call, form: Form, model: string, ruled: Ruled | undefine
   return named === form ? call.sent.bytes : writeForm(named);
 }
 
-function convertedPlan(target: Target, request: CanonicalRequest): Plan {
+function convertedPlan(target: Target, request: CanonicalRequest, leftOut: readonly string[]): Plan {
   const { context, call, channel, row, found, mapped } = target;
   const dialect = DIALECTS[found.route.dialect];
   const { limit } = call.hold;
@@ -394,6 +392,7 @@ function convertedPlan(target: Target, request: CanonicalRequest): Plan {
     upstreamModel: sentModel(built.model, ruled),
     reportsUsage: dialect.name !== "openai-chat" || row.asksForStreamUsage,
     dropped: toldOnce([
+      ...leftOut,
       ...dropped,
       ...(tier ? tierNames(tier) : []),
       ...built.dropped,

@@ -17,6 +17,7 @@ import type { HeaderPath } from "../wire/rule-headers.ts";
 import { runRules } from "../wire/run-rules.ts";
 import type { RuleAct } from "../wire/run-rules.ts";
 import type { Call } from "./call.ts";
+import { hintChanges } from "./session-hint.ts";
 import type { Target } from "./upstream-request.ts";
 
 /** What was sent in a request's place, where that decides what it may cost. */
@@ -208,6 +209,8 @@ export function applyRules(
       dropped.push(...ruling.dropped);
     }
   }
+  const hinted = hintChanges(target.context.seal, channel, call, { dialect, body });
+  if (hinted) body = withChanges(body, hinted);
   let done: RulesDone | undefined;
   if (channel.hasRules || call.affinity?.template) {
     ({ body, done } = runChannel(target, built, dialect, body));

@@ -235,7 +235,7 @@ function tellEnd(
   if (reason === "completed") {
     picker.succeeded(channel, model, nowMs);
     deps.keyring.succeeded(channel, keyIndex, model, nowMs);
-  } else if (BROKEN.has(reason)) tellDown({ deps, picker }, plan, model, nowMs);
+  } else if (BROKEN.has(reason)) tellDown({ deps, picker }, plan, model, { detail: reason });
 }
 
 /** As `settleStream`, for an answer that is no text. */

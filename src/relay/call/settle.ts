@@ -285,7 +285,8 @@ function adminInfo(
     upstream_model: upstreamModel,
   };
   if (upstreamId !== undefined) info["upstream_id"] = upstreamId;
-  if (call.affinity) info["channel_affinity"] = affinityNote(call.affinity);
+  const affinity = affinityNote(call);
+  if (affinity) info["channel_affinity"] = affinity;
   if (cost) info["cost_nanos"] = cost.nanos;
   return info;
 }

@@ -16,6 +16,7 @@ import type { MediaFetch } from "../wire/media.ts";
 import { passHeaders } from "../wire/passed-headers.ts";
 import type { UpstreamRequest } from "./attempt.ts";
 import type { Call } from "./call.ts";
+import { hintHeader } from "./session-hint.ts";
 import type { ChatOnlyChannels } from "./chat-only.ts";
 
 export interface PlanContext extends Pick<Deps, "options" | "clock" | "reach" | "seal"> {
@@ -115,6 +116,7 @@ export function finishHeaders({ context, call, channel, key }: Target, built: Pr
     upstream: built.route.dialect,
     own: sessionHeaders(channel.type, channel),
   });
+  hintHeader(headers, context.seal, channel, call);
   if (built.route.dialect === "anthropic")
     Object.assign(headers, claudeHeaders(context.options, built.model));
 }

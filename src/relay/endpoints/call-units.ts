@@ -21,7 +21,11 @@ const isCounted = (unit: CallUnit | undefined): unit is CountedUnit =>
   unit !== undefined && unit !== "call" && unit !== "image";
 
 /** Throws a client's failure where the model's fixed price is for what calls of this kind are not counted in. */
-export function assertCountable(endpoint: Endpoint, { ratios }: CallPrice, model: string): void {
+export function assertCountable(
+  endpoint: Pick<Endpoint, "units">,
+  { ratios }: CallPrice,
+  model: string,
+): void {
   const { callUnit } = ratios;
   if (!isCounted(callUnit) || endpoint.units?.[callUnit]) return;
   throw new Failure("client", "price_unit_uncounted", { params: { model, unit: callUnit } });

@@ -8,9 +8,13 @@ import type { Usage } from "../../shared/usage.ts";
 import type { Caller } from "../call/admission.ts";
 import type { RelayParts } from "../call/services.ts";
 import { overCap } from "../call/cap.ts";
+import { assertCountable } from "../endpoints/call-units.ts";
 import type { NamedQuote } from "../call/quote-id.ts";
 import { outputRateOf, tokensOf, turnReserve } from "./turn-hold.ts";
 import type { SessionCap, TurnHold } from "./turn-hold.ts";
+
+/** A turn counts tokens, and is one call: nothing in it is the unit of another fixed price. */
+const TURNS = {};
 
 interface TurnToHold {
   caller: Caller;
@@ -30,7 +34,10 @@ interface TurnToHold {
 }
 
 export interface TurnHolds {
-  /** Throws failures of kinds quota and limit, and model_not_priced for a model that has no price. */
+  /**
+   * Throws failures of kinds quota and limit, model_not_priced for a model that has no price, and price_unit_uncounted where
+   * its price is for what turns are not counted in.
+   */
   open(turn: TurnToHold): Promise<TurnHold>;
   /** Why a turn cannot go on whose hold could not be lengthened. */
   refusal(caller: Caller, turn: TurnHold): Failure;
@@ -99,7 +106,10 @@ export function priceFor(
 ): CallPrice {
   const price =
     prices.callPrice(upstreamModel, group, user.group) ?? prices.callPrice(model, group, user.group);
-  if (price) return price;
+  if (price) {
+    assertCountable(TURNS, price, model);
+    return price;
+  }
   const isAccepted =
     options.get("SelfUseModeEnabled") || user.setting.accept_unset_model_ratio_model === true;
   if (!isAccepted) {

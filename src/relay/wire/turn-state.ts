@@ -16,8 +16,11 @@ export interface TurnOwner {
 /** Longer ones are not passed on: with the envelope they would be too much for a header. */
 const MAX_STATE_CHARS = 4096;
 
+const keyMark = (seal: Sealer, key: string): string =>
+  seal.mac(`turn ${key}`).toString("base64url").slice(0, 16);
+
 function markOf({ seal, userId, channelId, key }: TurnOwner): string {
-  return `${userId} ${channelId} ${seal.mac(`turn ${key}`).toString("base64url").slice(0, 16)} `;
+  return `${userId} ${channelId} ${keyMark(seal, key)} `;
 }
 
 /** The envelope for the client; undefined where there is nothing that could go into one. */
@@ -35,4 +38,21 @@ export function openTurnState(owner: TurnOwner, envelope: string): string | unde
   } catch {
     return undefined;
   }
+}
+
+/** Who gave it, as the envelope says: the channel, and how its key is known. Undefined for what is not this user's. */
+export function turnStateHome(
+  seal: Sealer,
+  userId: number,
+  envelope: string,
+): { channelId: number; isKey: (key: string) => boolean } | undefined {
+  let text: string;
+  try {
+    text = seal.open("turn", envelope);
+  } catch {
+    return undefined;
+  }
+  const [owner, channelId, mark] = text.split(" ", 3);
+  if (owner !== String(userId)) return undefined;
+  return { channelId: Number(channelId), isKey: (key) => keyMark(seal, key) === mark };
 }

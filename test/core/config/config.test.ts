@@ -1,6 +1,7 @@
 // Settings as a document over the wire: what counts as a difference, what is refused as a whole, and that what was applied acts.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
+import type { OptionKey } from "../../../src/core/options/definitions.ts";
 import { startTestApp } from "../../support/app.ts";
 import type { TestApp, TestUser } from "../../support/app.ts";
 
@@ -272,10 +273,10 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       options: { "general_setting.ping_interval_seconds": 20 },
     });
     expect(fieldsOf(pruned)).toContain("change SystemName");
-    expect([app.deps.options.get("SystemName"), app.deps.options.get("EpayKey")]).toEqual([
-      "Weir",
-      "epay-secret",
-    ]);
+    expect([
+      app.deps.options.get("SystemName"),
+      app.deps.options.text("EpayKey" as string as OptionKey),
+    ]).toEqual(["Weir", "epay-secret"]);
     expect(app.deps.options.get("general_setting.ping_interval_seconds")).toBe(20);
   });
 

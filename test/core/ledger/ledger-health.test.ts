@@ -9,6 +9,7 @@ import type { Reservation } from "../../../src/core/deps.ts";
 import { Failure } from "../../../src/shared/failures.ts";
 import { openBooks, requestId, settlement, startBooks } from "./support.ts";
 import type { Books } from "./support.ts";
+import { untilSo } from "../../support/turns.ts";
 
 const DOWN = { code: "ledger_down", status: 503 };
 
@@ -132,8 +133,9 @@ test("a database file that is moved away or replaced is noticed within two secon
     expect([how, failure]).toMatchObject([how, DOWN]);
     expect(performance.now() - begun).toBeLessThan(2000);
     renameSync(`${file}.away`, file);
-    while ((await failureOf(async () => (await begin(books, user.id)).release())) !== undefined)
-      await new Promise<void>((resolve) => setImmediate(resolve));
+    await untilSo(
+      async () => (await failureOf(async () => (await begin(books, user.id)).release())) === undefined,
+    );
   }
   await running.settle(settlement(9));
   await books.expectBalanced();

@@ -10,6 +10,7 @@ import { findStorePosition } from "../../../src/core/ledger/node-lease.ts";
 import { lockFile } from "../../support/lock-file.ts";
 import { openBooks, requestId, settlement, startBooks } from "./support.ts";
 import type { Books, TestBooks } from "./support.ts";
+import { untilSo } from "../../support/turns.ts";
 
 let books: TestBooks;
 beforeEach(async () => {
@@ -70,7 +71,7 @@ test("calls are brought in soon, without anybody asking", async () => {
   if (!client) throw new Error("not SQLite");
   const count = client.prepare<{ rows: number }, []>("select count(*) as rows from logs");
   for (let call = 0; call < 5; call++) await spend(books, user.id, 7);
-  while ((count.get()?.rows ?? 0) < 5) await new Promise<void>((resolve) => setImmediate(resolve));
+  await untilSo(() => (count.get()?.rows ?? 0) >= 5);
   expect(user).toMatchObject({ quota: 965, reserved: 0, requestCount: 5 });
   count.finalize();
   await books.close();
@@ -86,7 +87,7 @@ test("while another process holds the file calls go on; nobody waits for it, and
   expect(books.ledger.backlog()).toBe(20);
   expect(user).toMatchObject({ quota: 1000, reserved: 140 });
   lock.release();
-  while (books.ledger.backlog() > 0) await new Promise<void>((resolve) => setImmediate(resolve));
+  await untilSo(() => books.ledger.backlog() === 0);
   expect(user).toMatchObject({ quota: 860, reserved: 0, requestCount: 20 });
   await books.expectBalanced();
   await books.close();

@@ -106,7 +106,8 @@ const CASES: readonly Case[] = [
     needs: [["WorkerUrl", "https://worker.example", "option_needs_worker"]],
   },
   {
-    key: "PayAddress",
+    // A rail's own.
+    key: "PayAddress" as string as OptionKey,
     on: "https://pay.example",
     needs: [["ServerAddress", "https://gw.example", "option_needs_server_address"]],
   },

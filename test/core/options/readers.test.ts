@@ -28,7 +28,7 @@ interface Read {
   kind: "option" | "status";
 }
 
-/** What a file asks for: `.get("Key")`, `.text("Key")` and `valueOf(rows, "Key")`, by the key or a constant of it, and fields by their names. */
+/** What a file asks for: `.get("Key")`, `.text("Key")` and `valueOf` or `textOf(rows, "Key")`, by the key or a constant of it, and fields by their names. */
 function readsIn(file: string, text: string): Read[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
   const constants = new Map<string, string>();
@@ -49,7 +49,11 @@ function readsIn(file: string, text: string): Read[] {
               : undefined;
       if (isAsking && name !== undefined) found.push({ file, name, kind: "option" });
     }
-    if (ts.isCallExpression(node) && ts.isIdentifier(node.expression) && node.expression.text === "valueOf") {
+    if (
+      ts.isCallExpression(node) &&
+      ts.isIdentifier(node.expression) &&
+      ["valueOf", "textOf"].includes(node.expression.text)
+    ) {
       const key = node.arguments[1];
       if (key && ts.isStringLiteral(key)) found.push({ file, name: key.text, kind: "option" });
     }

@@ -20,7 +20,7 @@ const texts = Object.fromEntries(
 
 /** Names in the area `option` that the rows, groups, tabs and units stand for. */
 const named = [
-  ...optionRows.flatMap(({ title, help }) => [title, help]),
+  ...optionRows.flatMap(({ title, help, texts: own }) => (own ? [] : [title, help])),
   ...optionGroups.map(({ title }) => title),
   ...OPTION_TABS.map((tab) => `option.tab.${tab}`),
   ...OPTION_UNITS.map((unit) => `option.unit.${unit}`),
@@ -60,9 +60,27 @@ describe("option rows", () => {
     },
   );
 
+  test("what is declared elsewhere brings its texts in both languages, of each its own", () => {
+    const own = optionRows.flatMap(({ key, texts: brought }) =>
+      brought ? [{ key: String(key), ...brought }] : [],
+    );
+    expect(own.map(({ key }) => key)).toEqual(expect.arrayContaining(["PayAddress", "StripeApiSecret"]));
+    const wrong = own.filter(
+      ({ title, help }) =>
+        !/[a-z]/i.test(title.en + help.en) ||
+        /[\u3000-\u9fff]/.test(title.en + help.en) ||
+        !/[\u3000-\u9fff]/.test(help.zh) ||
+        title.zh === "",
+    );
+    expect(wrong).toEqual([]);
+  });
+
   test("titles tell the options of a group apart", () => {
     for (const language of LANGUAGES) {
-      const seen = optionRows.map(({ group, title }) => `${group}: ${texts[language][title.slice(7)]}`);
+      const seen = optionRows.map(
+        ({ group, title, texts: own }) =>
+          `${group}: ${own?.title[language] ?? texts[language][title.slice(7)]}`,
+      );
       expect(seen.filter((each, index) => seen.indexOf(each) !== index)).toEqual([]);
     }
   });

@@ -24,6 +24,7 @@ import type { TestApp } from "../../support/app.ts";
 import { testClock } from "../../support/clock.ts";
 import { createTestDatabase, DATABASE_KINDS } from "../../support/postgres.ts";
 import type { TestDatabase } from "../../support/postgres.ts";
+import { nextLook } from "../../support/turns.ts";
 
 const ROOT = { id: 1, username: "chief", role: 100 };
 const ADMIN = { id: 2, username: "keeper", role: 10 };
@@ -217,11 +218,11 @@ describe("two nodes", () => {
   /** Looks until the node charges the model at the ratio, at most for the second that is promised. */
   async function inForce(node: TestApp, ratioNow: number): Promise<CallPrice> {
     const startedMs = performance.now();
-    for (;;) {
+    for (let looks = 0; ; looks++) {
       const price = node.deps.prices.callPrice("a", "default", "default");
       if (price?.ratios.modelRatio === ratioNow) return price;
       if (performance.now() - startedMs > LIMIT_MS) throw new Error("not in force after a second");
-      await new Promise((resolve) => setImmediate(resolve));
+      await nextLook(looks);
     }
   }
 

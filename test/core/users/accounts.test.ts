@@ -8,6 +8,7 @@ import type { Database } from "../../../src/db/database.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
 import { startBooks } from "../ledger/support.ts";
 import type { TestBooks } from "../ledger/support.ts";
+import { untilSo } from "../../support/turns.ts";
 
 describe.each(DATABASE_KINDS)("accounts on %s", (kind) => {
   let books: TestBooks;
@@ -180,9 +181,7 @@ describe("accounts of two nodes", () => {
     if (!seen) throw new Error("no token");
     const { tokens } = a.db.t;
     /** Until node b was told; announcements arrive on their own, a test's time limit is the judge. */
-    const until = async (isSo: () => boolean) => {
-      while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
-    };
+    const until = untilSo;
     await a.ledger.atomic((_, credit) => credit({ userId: owner.id, amount: 7, kind: "admin" }));
     await until(() => seen.user.quota === 12);
     await a.db.orm.update(tokens).set({ status: 2 }).where(eq(tokens.id, key.id));
@@ -198,9 +197,7 @@ describe("accounts of two nodes", () => {
     const key = await a.addToken(await a.addUser(5));
     const seen = await b.accounts.tokenByKey(key.name);
     if (!seen) throw new Error("no token");
-    const until = async (isSo: () => boolean | Promise<boolean>) => {
-      while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve));
-    };
+    const until = untilSo;
     const { tokens } = a.db.t;
     const rotate = async (secret: string, previousKeyHash: string | null) => {
       const previousUntil = previousKeyHash === null ? 0 : Math.floor(Date.now() / 1000) + 3600;

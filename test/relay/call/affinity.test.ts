@@ -169,19 +169,62 @@ describe.each(DATABASE_KINDS)("affinity on %s", (database) => {
     expect(keys[1]).not.toBe(bound);
   });
 
-  test("two users with the same session id do not share, nor do two models or groups of one", async () => {
-    const { model } = await channels(1, 4);
-    await agent(model, 3, { session: "same" });
+  test("two users with the same session id do not share, nor do two models or groups of one user", async () => {
+    const fields = { group: "default,vip" };
+    const { model } = await channels(1, 8, [fields]);
     const other = await g.app.createUser({ quota: 1_000_000 });
-    const { key } = await g.app.createToken(other.id);
-    for (let turn = 1; turn <= 3; turn++) {
+    await g.setOption("UserUsableGroups", JSON.stringify({ default: "", vip: "" }));
+    const keys = [
+      g.key,
+      (await g.app.createToken(other.id)).key,
+      (await g.app.createToken(g.user.id, { group: "vip" })).key,
+    ];
+    const ask = async (key: string, asked = model) => {
       const headers = { [SESSION]: "same", authorization: `Bearer ${key}` };
-      expect((await g.chat({ model, messages: conversation(turn) }, headers)).status).toBe(200);
-    }
-    const keys = keysAsked();
-    expect(new Set(keys.slice(0, 3)).size).toBe(1);
-    expect(new Set(keys.slice(3)).size).toBe(1);
-    expect(keys[3]).not.toBe(keys[0]);
+      expect((await g.chat({ model: asked }, headers)).status).toBe(200);
+      return keysAsked().at(-1);
+    };
+    // Each in turn, so that a shared binding would show.
+    const homes = [await ask(keys[0] ?? ""), await ask(keys[1] ?? ""), await ask(keys[2] ?? "")];
+    expect(new Set(homes).size).toBe(3);
+    for (const [at, key] of keys.entries()) expect([at, await ask(key)]).toEqual([at, homes[at]]);
+    const second = `${model}-b`;
+    const { db, routing } = g.app.deps;
+    await db.orm
+      .update(db.t.channels)
+      .set({ models: `${model},${second}` })
+      .where(eq(db.t.channels.models, model));
+    await routing.reload();
+    expect(homes).not.toContain(await ask(keys[0] ?? "", second));
+    expect(await ask(keys[0] ?? "")).toBe(homes[0]);
+  });
+
+  test("of an automatic key the group that served is where its session stays", async () => {
+    const { model, ids } = await channels(2, 2, [{ group: "vip" }, { group: "default" }]);
+    await g.setOption("UserUsableGroups", JSON.stringify({ default: "", vip: "", auto: "" }));
+    await g.setOption("AutoGroups", JSON.stringify(["vip", "default"]));
+    const { key } = await g.app.createToken(g.user.id, { group: "auto" });
+    const headers = { [SESSION]: "auto", authorization: `Bearer ${key}` };
+    g.upstream.script(refuse(500, { error: { message: "down" } }));
+    for (let turn = 0; turn < 4; turn++) expect((await g.chat({ model }, headers)).status).toBe(200);
+    const asked = keysAsked();
+    expect(asked.map(channelOf)).toEqual([0, 1, 1, 1, 1]);
+    expect(new Set(asked.slice(1)).size).toBe(1);
+    expect(await g.lastCharge()).toMatchObject({ group: "default", channelId: ids[1] });
+  });
+
+  test("where whoever answers is not followed, a session goes back to a channel that can serve again", async () => {
+    await g.setOption("channel_affinity_setting.switch_on_success", "false");
+    const { model } = await channels(2, 1);
+    await agent(model, 1, { session: "back" });
+    const [home] = keysAsked();
+    g.upstream.script(refuse(500, { error: { message: "down" } }));
+    await agent(model, 2, { session: "back" });
+    const keys = keysAsked(1);
+    expect(keys[0]).toBe(home);
+    expect(keys[1]).not.toBe(home);
+    expect(keys[2]).toBe(home);
+    await g.setOption("channel_affinity_setting.switch_on_success", "true");
   });
 
   test("a full key and a full channel are passed by, and no cap is exceeded", async () => {

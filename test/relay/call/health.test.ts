@@ -188,3 +188,119 @@ test("a caller's own faults and a client that leaves take nothing out", async ()
   expect(await call(a)).toBe(200);
   expect(asked().at(-1)).toBe("sound");
 });
+
+describe("what administrators see and do", () => {
+  interface Cell {
+    model: string;
+    scope: string;
+    state: string;
+    reason: string;
+    until: number;
+    outcomes: { verdict: string }[];
+  }
+  const cellsOf = async (id: number, closed?: object): Promise<Cell[]> => {
+    const admin = await g.app.createUser({ role: 10 });
+    const path = `/api/channel/cells/${id}${closed ? "/close" : ""}`;
+    const { body } = await g.app.call<{ data: Cell[] }>(closed ? "POST" : "GET", path, closed, admin);
+    return body.data;
+  };
+  const restingOf = async (id: number): Promise<number> => {
+    const admin = await g.app.createUser({ role: 10 });
+    const { body } = await g.app.call<{ data: { cells_resting: number } }>(
+      "GET",
+      `/api/channel/${id}`,
+      undefined,
+      admin,
+    );
+    return body.data.cells_resting;
+  };
+
+  test("a cell's state, why and until when, how its last twenty calls ended; closed by hand it is asked at once", async () => {
+    const { id, a } = await pair("looked at");
+    expect([await cellsOf(id), await restingOf(id)]).toEqual([[], 0]);
+    trouble(a, refuse(503));
+    for (let i = 0; i < 2; i++) await call(a);
+    trouble(a, answer("ok"));
+    for (let i = 0; i < 25; i++) await call(a);
+    trouble(a, refuse(503));
+    for (let i = 0; i < 3; i++) await call(a);
+    const [cell] = await cellsOf(id);
+    expect(cell).toMatchObject({ model: a, scope: "model", state: "open", reason: "down" });
+    expect(cell?.until).toBe(Math.ceil((clock.nowMs() + 5000) / 1000));
+    expect(cell?.outcomes.map(({ verdict }) => verdict)).toEqual([
+      ...Array<string>(17).fill("ok"),
+      ...Array<string>(3).fill("down"),
+    ]);
+    expect(await restingOf(id)).toBe(1);
+    clock.advance(5000);
+    expect((await cellsOf(id))[0]?.state).toBe("half_open");
+    trouble(a, refuse(503));
+    await call(a);
+    expect((await cellsOf(id))[0]?.state).toBe("open");
+    expect(await cellsOf(id, { model: a })).toEqual([]);
+    trouble(a, answer("ok"));
+    g.upstream.requests.length = 0;
+    expect(await call(a)).toBe(200);
+    expect(asked()).toEqual(["looked at"]);
+  });
+
+  test("others see nothing of it", async () => {
+    const user = await g.app.createUser();
+    const { status } = await g.app.call("GET", `/api/channel/cells/${g.channelId}`, undefined, user);
+    expect(status).not.toBe(200);
+  });
+});
+
+describe("a proxy that nobody is reached through", () => {
+  const setting = JSON.stringify({ proxy: "http://127.0.0.1:1" });
+
+  test("rests for every channel that goes through it, is tried by one call, and serves again by hand", async () => {
+    const names = [1, 2, 3].map((each) => `proxied-${++serial}-${each}`);
+    const ids: number[] = [];
+    for (const name of names) {
+      ids.push(
+        await g.app.createChannel({ baseUrl: g.upstream.url, models: name, key: name, priority: 9, setting }),
+      );
+      await g.app.createChannel({ baseUrl: g.upstream.url, models: name, key: "fallback" });
+    }
+    const [one = "", two = "", three = ""] = names;
+    for (const model of [one, two, two]) expect(await call(model)).toBe(200);
+    const tries = async (model: string): Promise<number> => {
+      const before = (await g.logs()).filter(({ type }) => type === 5).length;
+      expect(await call(model)).toBe(200);
+      return (await g.logs()).filter(({ type }) => type === 5).length - before;
+    };
+    expect(await tries(three)).toBe(0);
+    const picker = g.app.deps.picker;
+    const channel = g.app.deps.routing.channel(ids[2] ?? 0);
+    if (!channel) throw new Error("no channel");
+    expect(picker.cells(channel, clock.monotonicMs())).toMatchObject([{ isProxy: true, state: "open" }]);
+    clock.advance(5000);
+    expect([await tries(three), await tries(three)]).toEqual([1, 0]);
+    picker.close(channel, undefined);
+    expect(await tries(three)).toBe(1);
+  });
+
+  test("a single channel's failures are its own", async () => {
+    const name = `proxied-${++serial}`;
+    const own = JSON.stringify({ proxy: "http://127.0.0.1:2" });
+    const id = await g.app.createChannel({
+      baseUrl: g.upstream.url,
+      models: name,
+      key: name,
+      priority: 9,
+      setting: own,
+    });
+    await g.app.createChannel({ baseUrl: g.upstream.url, models: name, key: "fallback" });
+    for (let i = 0; i < 3; i++) expect(await call(name)).toBe(200);
+    const channel = g.app.deps.routing.channel(id);
+    if (!channel) throw new Error("no channel");
+    const states = g.app.deps.picker
+      .cells(channel, clock.monotonicMs())
+      .map((cell) => [cell.isProxy, cell.state]);
+    expect(states).toEqual([
+      [true, "closed"],
+      [false, "open"],
+    ]);
+  });
+});

@@ -1,8 +1,8 @@
 // Keys as rows: off by themselves and back unaided, deleted under a call, capped, shared by equal accounts; on both databases.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { eq } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { audit } from "../../../src/core/ledger/audit.ts";
-import { ChannelStatus, KeyStatus } from "../../../src/shared/enums.ts";
+import { ChannelStatus, KeyStatus, LogType } from "../../../src/shared/enums.ts";
 import { answer, gate, refuse } from "../../support/fake-upstream.ts";
 import { startGateway, until } from "../support.ts";
 import type { Gateway } from "../support.ts";
@@ -18,6 +18,7 @@ describe.each(["sqlite", "postgres"] as const)("keys of a channel on %s", (datab
     await g.setOption("AutomaticDisableChannelEnabled", "true");
     await g.setOption("AutomaticEnableChannelEnabled", "true");
     await g.setOption("RetryTimes", "3");
+    await g.setOption("ErrorLogEnabled", "true");
     // Tests of channels are made in root's name.
     await g.app.createUser({ role: 100 });
   });
@@ -121,6 +122,40 @@ describe.each(["sqlite", "postgres"] as const)("keys of a channel on %s", (datab
     const { channelKeys } = g.app.deps.db.t;
     const rows = await g.app.deps.db.orm.select().from(channelKeys).where(eq(channelKeys.channelId, id));
     expect(rows.filter(({ lastUsed }) => lastUsed > 0)).toHaveLength(2);
+    // One unit too many at a key, and the audit names the channel.
+    const used = rows.reduce((sum, { usedQuota }) => sum + usedQuota, 0);
+    const add = (units: number) =>
+      g.app.deps.db.orm
+        .update(channelKeys)
+        .set({ usedQuota: sql`${channelKeys.usedQuota} + ${units}` })
+        .where(and(eq(channelKeys.channelId, id), eq(channelKeys.pos, 0)));
+    await add(1);
+    expect(used).toBeGreaterThan(0);
+    expect((await audit(g.app.deps.db)).differences).toMatchObject([
+      { what: "channel_keys.used_quota", id: String(id) },
+    ]);
+    await add(-1);
+  });
+
+  test("the row of a failed attempt names the key that failed, and why; the key itself never", async () => {
+    const { id, model } = await channel(["row-key-one", "row-key-two"], { autoBan: 0 });
+    g.upstream.script(refuse(401, { error: { message: "Incorrect key row-key-one" } }));
+    expect((await call(model)).status).toBe(200);
+    const rows = (await g.logs()).filter(({ modelName }) => modelName === model);
+    const infoOf = (type: number) => rows.find((row) => row.type === type)?.other["admin_info"];
+    const [one, two] = parsed(id).keyRows;
+    expect(infoOf(LogType.error)).toMatchObject({
+      is_multi_key: true,
+      multi_key_index: 0,
+      key_id: one?.id,
+      upstream_text: expect.stringContaining("Incorrect key"),
+    });
+    expect(infoOf(LogType.consume)).toMatchObject({
+      is_multi_key: true,
+      multi_key_index: 1,
+      key_id: two?.id,
+    });
+    expect(JSON.stringify(rows)).not.toContain("row-key");
   });
 
   test("cap 2 and twenty calls at once: never three in flight, and nobody fails who may wait", async () => {

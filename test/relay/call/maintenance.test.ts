@@ -7,6 +7,7 @@ import { createTestDatabase } from "../../support/postgres.ts";
 import { HI, MODEL, startGateway } from "../support.ts";
 import type { Gateway } from "../support.ts";
 import { startRealtimeGateway } from "../realtime/support.ts";
+import { untilSo } from "../../support/turns.ts";
 
 const WORDS = "Back at 18:00 <b>UTC</b>";
 const CODE = "x-weir-error-code";
@@ -232,10 +233,8 @@ test("what one node closes the other closes within a second, and opens again", a
     for (const value of ["true", "false"]) {
       await here.deps.options.set("site.maintenance_enabled", value);
       const deadline = performance.now() + 1000;
-      while (there.deps.maintenance.isOn !== (value === "true")) {
-        expect(performance.now()).toBeLessThan(deadline);
-        await new Promise((resolve) => setImmediate(resolve));
-      }
+      await untilSo(() => there.deps.maintenance.isOn === (value === "true"));
+      expect(performance.now()).toBeLessThan(deadline);
     }
   } finally {
     await here.close();

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { answer, gate, json, refuse } from "../../support/fake-upstream.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
+import { createVertex, serviceAccount } from "../../providers/adapters/fakes/vertex.ts";
+import { requestOf, serve } from "../../providers/adapters/support.ts";
 import { HI, MODEL, startGateway } from "../support.ts";
 import type { Gateway, LogLine } from "../support.ts";
 
@@ -508,6 +510,38 @@ describe.each(DATABASE_KINDS)("request rules on %s", (database) => {
       "tools.defer_loading",
       "mcp_servers",
     ]);
+  });
+
+  test("Vertex: the same, with its own list", async () => {
+    const vertex = serve(createVertex().handler);
+    const account = { type: 41, other: "us-central1", key: serviceAccount(vertex.url, `rules-${database}`) };
+    const { key } = await channel({ ...account, models: CLAUDE, baseUrl: vertex.url });
+    const body = {
+      model: CLAUDE,
+      max_tokens: 5,
+      messages: HI,
+      anthropic_beta: ["fast-mode-2026-02-01"],
+      speed: "fast",
+      tools: [{ name: "a", input_schema: { type: "object" }, defer_loading: true }],
+    };
+    const beta = "context-1m-2025-08-07, effort-2025-11-24, advanced-tool-use-2025-11-20";
+    const row = await charged(key, body, "/v1/messages", { "anthropic-beta": beta });
+    const sent = requestOf(vertex);
+    expect(sent.path).toContain("/publishers/anthropic/models/");
+    expect(sent.json()).toMatchObject({ tools: [{ name: "a", input_schema: { type: "object" } }] });
+    const left = `${sent.text} ${sent.headers.get("anthropic-beta") ?? ""}`;
+    expect(left).toContain("context-1m-2025-08-07");
+    expect(left).not.toMatch(/defer_loading|"speed"|effort-|advanced-tool-use|fast-mode/);
+    expect(row.other["dropped"]).toEqual(
+      expect.arrayContaining([
+        "anthropic-beta: effort-2025-11-24",
+        "anthropic-beta: advanced-tool-use-2025-11-20",
+        "anthropic-beta: fast-mode-2026-02-01",
+        "tools.defer_loading",
+        "speed",
+      ]),
+    );
+    vertex.stop();
   });
 
   test("tasks and counts have the channel's headers, too; what a task is made of stays", async () => {

@@ -10,6 +10,7 @@ import type { FakeRealtime } from "../../support/fake-realtime.ts";
 import { startTestApp } from "../../support/app.ts";
 import { attach, MODEL, startRealtimeGateway } from "./support.ts";
 import type { RealtimeGateway, SocketClient } from "./support.ts";
+import { untilSo } from "../../support/turns.ts";
 
 let g: RealtimeGateway;
 let other: FakeRealtime;
@@ -93,6 +94,25 @@ describe("refusals come over HTTP, in OpenAI's shape, with a request id", () => 
     const { query } = await pair();
     expect(await g.refused({ query })).toMatchObject({ status: 400, error: { code: "model_not_priced" } });
     await g.setOption("SelfUseModeEnabled", "true");
+  });
+  test("a price for what no turn is counted in: 400, before the upstream is asked", async () => {
+    const { model, query } = await pair();
+    const before = g.upstream.connections.items.length;
+    const { ModelPrice, PriceRules } = {
+      ModelPrice: g.app.deps.options.text("ModelPrice"),
+      PriceRules: g.app.deps.options.text("PriceRules"),
+    };
+    await g.setOption("ModelPrice", JSON.stringify({ [model]: 0.1 }));
+    for (const unit of ["second", "kchar", "page"]) {
+      await g.setOption("PriceRules", JSON.stringify({ [model]: { unit } }));
+      const refused = await g.refused({ query });
+      expect([unit, refused.status, refused.error.code]).toEqual([unit, 400, "price_unit_uncounted"]);
+    }
+    expect(g.upstream.connections.items).toHaveLength(before);
+    await g.setOption("PriceRules", JSON.stringify({ [model]: { unit: "call" } }));
+    await end(await g.open({ query }));
+    await g.setOption("ModelPrice", ModelPrice);
+    await g.setOption("PriceRules", PriceRules);
   });
   test("too many sessions in the window: 429", async () => {
     await g.setOption("ModelRequestRateLimitSuccessCount", "1");
@@ -285,7 +305,7 @@ test("five hundred idle sessions hold their amounts and give them all back", asy
   // Five hundred tokens of sound each, at 8 × 2 × 2.5.
   expect(user?.reserved).toBe(500 * 500 * 40);
   await Promise.all(clients.map(end));
-  while ((user?.reserved ?? 0) > 0) await new Promise((resolve) => setImmediate(resolve));
+  await untilSo(() => (user?.reserved ?? 0) === 0);
 });
 
 test("a stopping server lets a response finish, records it, and says goodbye", async () => {

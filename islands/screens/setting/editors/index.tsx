@@ -19,11 +19,13 @@ import { VERSION_KEYS, VersionPanel } from "./version.tsx";
 
 /** Of both options of its kind. */
 const KeyLimits = lazyPart<OptionEditorProps>(() => import("./key-limits.tsx"));
+const AffinityRules = lazyPart<OptionEditorProps>(() => import("./affinity-rules.tsx"));
 /** The largest of them, and the one of fewest visits. */
 const PricesPanel = lazyPart<OptionPanelProps>(() => import("./prices.tsx"));
 
 const EDITORS: Readonly<Record<string, ComponentType<OptionEditorProps>>> = {
   Chats,
+  "channel_affinity_setting.rules": AffinityRules,
   "claude.default_max_tokens": ClaudeMaxTokens,
   "claude.model_headers_settings": ClaudeHeaders,
   "claude.thinking_adapter_budget_tokens_percentage": ShareEditor,
@@ -56,6 +58,7 @@ const PANELS: Readonly<Record<string, Panel>> = {
 };
 
 const EXTRAS: Readonly<Record<string, ComponentType<GroupExtraProps>>> = {
+  affinity: lazyPart(() => import("./affinity-state.tsx")),
   payment: lazyPart(() => import("./rails.tsx")),
   sign_in: lazyPart(() => import("./providers.tsx")),
   smtp: lazyPart(() => import("./mail-test.tsx")),

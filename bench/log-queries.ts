@@ -1,0 +1,82 @@
+// Every question that the console asks the log, by name: what the bench times and a test explains.
+import { dashboard } from "../src/core/logs/dashboard.ts";
+import type { Dimension } from "../src/core/logs/dashboard.ts";
+import { END_OF_TIME } from "../src/core/logs/filter.ts";
+import type { LogFilter } from "../src/core/logs/filter.ts";
+import { logHistogram } from "../src/core/logs/histogram.ts";
+import { listLogs, searchLogs } from "../src/core/logs/list.ts";
+import { logStat } from "../src/core/logs/statistics.ts";
+import type { Deps } from "../src/core/deps.ts";
+import { DAYS } from "./log-rows.ts";
+
+const DAY = 86_400;
+
+export interface LogQuestion {
+  name: string;
+  ask: () => Promise<unknown>;
+}
+
+export function questions(deps: Deps, rows: number): LogQuestion[] {
+  const now = Math.floor(deps.clock.nowMs() / 1000);
+  const all = { from: 0, to: END_OF_TIME };
+  const last = (days: number) => ({ from: now - days * DAY, to: now + 60 });
+  const list = (name: string, filter: Partial<LogFilter>, offset = 0): LogQuestion => ({
+    name: `list ${name}`,
+    ask: () => listLogs(deps, { type: 0, ...all, ...filter }, { limit: 20, offset }),
+  });
+  const stat = (name: string, filter: Partial<LogFilter>): LogQuestion => ({
+    name: `figures ${name}`,
+    ask: () => logStat(deps, { type: 0, ...last(DAYS), ...filter }),
+  });
+  const strip = (name: string, days: number, filter: Partial<LogFilter> = {}): LogQuestion => ({
+    name: `histogram ${name}, ${days} days`,
+    ask: () => logHistogram(deps, { type: 0, ...last(days), ...filter }),
+  });
+  const chart = (by: Dimension, days: number, userId?: number): LogQuestion => ({
+    name: `dashboard by ${by}${userId === undefined ? "" : " of a user"}, ${days} days`,
+    ask: () =>
+      dashboard(deps, {
+        userId,
+        ...last(days),
+        figure: "quota",
+        by,
+        zone: deps.options.get("site.time_zone"),
+      }),
+  });
+  return [
+    list("newest", {}),
+    list("page 100", {}, 1980),
+    list("the middle", {}, rows >> 1),
+    list("of the busiest user", { userId: 1 }),
+    list("of the busiest user, deep", { userId: 1 }, 5000),
+    list("of a user", { userId: 700 }),
+    list("of a model", { modelName: "model-3" }),
+    list("of a model, deep", { modelName: "model-3" }, 20_000),
+    list("of a rare model", { modelName: "model-59" }),
+    list("of a channel", { channelId: 7 }),
+    list("of a channel, deep", { channelId: 7 }, 20_000),
+    list("of a group", { group: "vip" }),
+    list("of a key's name", { tokenName: "a key of user 700" }),
+    list("of a request id", { requestId: `bench-${String(rows >> 1).padStart(12, "0")}` }),
+    list("of errors", { type: 5 }),
+    list("of errors of a model", { type: 5, modelName: "model-59" }),
+    list("of top-ups of a user", { type: 1, userId: 700 }),
+    list("no model matches", { modelName: "none" }),
+    list("no channel matches", { channelId: 9999 }),
+    list("no user matches", { userId: 999_999 }),
+    list("no key's name matches", { tokenName: "nobody's" }),
+    { name: "search for a text", ask: () => searchLogs(deps, "no such text", 100) },
+    stat("of all", {}),
+    stat("of a user", { userId: 1 }),
+    stat("of a model", { modelName: "model-3" }),
+    stat("of a channel", { channelId: 7 }),
+    strip("of all", 7),
+    strip("of all", DAYS),
+    strip("of a channel", DAYS, { channelId: 7 }),
+    strip("of a user", DAYS, { userId: 1 }),
+    ...[7, 30, DAYS].map((days) => chart("model", days)),
+    chart("user", DAYS),
+    chart("channel", DAYS),
+    chart("model", DAYS, 700),
+  ];
+}

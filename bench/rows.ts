@@ -1,0 +1,88 @@
+// `bun run bench rows [--rows N] [--db sqlite|postgres]`: builds a log of so many rows (10 million; some 6.5 GB) and prints how
+// long each question of the console takes, and the longest pause of the event loop meanwhile. Not part of the other figures.
+import { join } from "node:path";
+import { createServices } from "../src/app.ts";
+import { audit } from "../src/core/ledger/audit.ts";
+import { exportedRows } from "../src/core/logs/export.ts";
+import { END_OF_TIME } from "../src/core/logs/filter.ts";
+import { readEnv } from "../src/env.ts";
+import { createPostgresDatabase } from "../test/support/postgres.ts";
+import { questions } from "./log-queries.ts";
+import { fillLog } from "./log-rows.ts";
+
+const ROUNDS = 5;
+const GOAL_MS = 200;
+const EXPORTED_PAGES = 100;
+
+/** The longest time that the event loop was held since the last look. */
+function watchLoop(): () => number {
+  let last = performance.now();
+  let longest = 0;
+  setInterval(() => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last - 1);
+    last = now;
+  }, 1).unref();
+  return () => {
+    const found = longest;
+    longest = 0;
+    return found;
+  };
+}
+
+export async function benchRows(args: readonly string[], dir: string): Promise<void> {
+  const option = (name: string, fallback: string) => {
+    const at = args.indexOf(`--${name}`);
+    return at < 0 ? fallback : (args[at + 1] ?? fallback);
+  };
+  const rows = Number(option("rows", "10000000"));
+  const kind = option("db", "sqlite");
+  if (!Number.isInteger(rows) || rows < 1000) throw new Error("--rows must be a whole number from 1000 on");
+  if (kind !== "sqlite" && kind !== "postgres") throw new Error("--db must be sqlite or postgres");
+  const database = kind === "postgres" ? await createPostgresDatabase() : undefined;
+  const env = readEnv({ DATA_DIR: join(dir, "rows"), DATABASE_URL: database?.url ?? "", LOG_LEVEL: "warn" });
+  const services = await createServices(env);
+  const { deps } = services;
+  const startedMs = performance.now();
+  const seconds = () => `${((performance.now() - startedMs) / 1000).toFixed(0)} s`;
+  await fillLog(deps, rows, (text) => console.log(`${seconds()}: ${text}`));
+  const pauseMs = watchLoop();
+  console.log(
+    `\n${rows} rows on ${kind}; median and longest of ${ROUNDS}, and the event loop's longest pause, in ms\n`,
+  );
+  const print = (name: string, times: number[]) => {
+    const sorted = times.toSorted((a, b) => a - b);
+    const figures = [sorted[sorted.length >> 1] ?? 0, sorted.at(-1) ?? 0, pauseMs()];
+    const isSlow = (figures[0] ?? 0) > GOAL_MS;
+    console.log(
+      `${name.padEnd(44)}${figures.map((ms) => ms.toFixed(1).padStart(10)).join("")}${isSlow ? "  !" : ""}`,
+    );
+  };
+  for (const { name, ask } of questions(deps, rows)) {
+    const times: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const begun = performance.now();
+      await ask();
+      times.push(performance.now() - begun);
+    }
+    print(name, times);
+  }
+  const begun = performance.now();
+  let pages = 0;
+  for await (const page of exportedRows(deps, {
+    filter: { type: 0, from: 0, to: END_OF_TIME },
+    types: [],
+    owner: undefined,
+  })) {
+    if (page.length === 0 || ++pages === EXPORTED_PAGES) break;
+  }
+  print(`export, a page (of ${pages})`, [(performance.now() - begun) / pages]);
+  const auditBegun = performance.now();
+  const { differences } = await audit(deps.db);
+  print(
+    `audit (${differences.filter(({ what }) => /^(logs|rollups)/.test(what)).length} differences of the log)`,
+    [performance.now() - auditBegun],
+  );
+  await services.close();
+  await database?.drop();
+}

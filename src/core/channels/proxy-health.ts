@@ -1,0 +1,76 @@
+// Outgoing proxies of channels: one that is not reached for several channels in a row rests for all that go through it, and is
+// tried by one call. Refuses to blame a proxy for what a single channel meets: that may be its upstream.
+import { createBreaker, failed, isForgotten, isReady, take } from "./breaker.ts";
+import type { Breaker } from "./breaker.ts";
+import type { Channel } from "./rows.ts";
+
+/** Methods do nothing for channels without a proxy. */
+export interface ProxyHealth {
+  isCalm(): boolean;
+  isUsable(channel: Channel, nowMs: number): boolean;
+  take(channel: Channel, nowMs: number): void;
+  /** On the steady clock; 0 = it does not rest. */
+  restsUntil(channel: Channel): number;
+  /** Something answered through it. */
+  answered(channel: Channel): void;
+  /** Nobody was reached through it. */
+  unreached(channel: Channel, nowMs: number, detail: string | undefined): void;
+  abandoned(channel: Channel): void;
+  /** What is known of the channel's proxy; undefined: no trouble. */
+  breakerOf(channel: Channel): Breaker | undefined;
+}
+
+interface Proxy {
+  readonly breaker: Breaker;
+  /** Those that were not reached through it since something answered. */
+  readonly channels: Set<number>;
+}
+
+/** One alone says nothing of the proxy. */
+const LEAST_CHANNELS = 2;
+/** A failure short of the last one that opens a breaker. */
+const MOST_OF_ONE = 2;
+
+function proxyOf({ setting: { proxy } }: Channel): string {
+  return typeof proxy === "string" ? proxy : "";
+}
+
+export function createProxyHealth(): ProxyHealth {
+  const proxies = new Map<string, Proxy>();
+  const known = (channel: Channel): Proxy | undefined =>
+    proxies.size === 0 ? undefined : proxies.get(proxyOf(channel));
+  return {
+    isCalm: () => proxies.size === 0,
+    isUsable(channel, nowMs) {
+      const proxy = known(channel);
+      return !proxy || isReady(proxy.breaker, nowMs);
+    },
+    take(channel, nowMs) {
+      const proxy = known(channel);
+      if (proxy) take(proxy.breaker, nowMs);
+    },
+    restsUntil: (channel) => known(channel)?.breaker.openUntilMs ?? 0,
+    answered(channel) {
+      if (proxies.size > 0) proxies.delete(proxyOf(channel));
+    },
+    unreached(channel, nowMs, detail) {
+      const address = proxyOf(channel);
+      if (address === "") return;
+      for (const [each, { breaker }] of proxies) if (isForgotten(breaker, nowMs)) proxies.delete(each);
+      let proxy = proxies.get(address);
+      if (!proxy) proxies.set(address, (proxy = { breaker: createBreaker(), channels: new Set() }));
+      const { breaker, channels } = proxy;
+      channels.add(channel.id);
+      if (channels.size >= LEAST_CHANNELS) failed(breaker, "down", nowMs, { detail });
+      else {
+        breaker.failures = Math.min(breaker.failures + 1, MOST_OF_ONE);
+        breaker.failedAtMs = nowMs;
+      }
+    },
+    abandoned(channel) {
+      const proxy = known(channel);
+      if (proxy) proxy.breaker.probeUntilMs = 0;
+    },
+    breakerOf: (channel) => known(channel)?.breaker,
+  };
+}

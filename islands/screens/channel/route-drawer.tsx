@@ -39,7 +39,10 @@ export default function RouteDrawer() {
   const [failure, setFailure] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const ask = async (values: FormData) => {
-    const text = (name: string) => String(values.get(name) ?? "").trim();
+    const text = (name: string): string => {
+      const value = values.get(name);
+      return typeof value === "string" ? value.trim() : "";
+    };
     setBusy(true);
     setFailure(undefined);
     try {

@@ -115,7 +115,7 @@ describe("why not the others", () => {
     const first = await channel(model, "first", { priority: 9 });
     const second = await channel(model, "second", { priority: 9 });
     const behind = await channel(model, "behind", { priority: 1 });
-    const others = await channel(model, "others", { groups: "vip" });
+    const others = await channel(model, "others", { group: "vip" });
     const off = await channel(model, "off", { status: 2 });
     const short = await channel(model, "short", { priority: 9, maxInputTokens: 100 });
     const report = await route(model, { tokens: 500 });
@@ -177,7 +177,7 @@ describe("why not the others", () => {
   test("calls that would be refused say so: nobody has the model, a key that may not use it, nobody for that endpoint", async () => {
     const model = `route-${++serial}`;
     expect((await route(model)).refused).toMatchObject({ status: 404, code: "model_not_found" });
-    await channel(model, "chat only");
+    await channel(model, "chat only", { type: 14 });
     const { id } = await g.app.createToken(g.user.id, { modelLimitsEnabled: true, modelLimits: "another" });
     expect((await route(model, { token_id: id })).refused).toMatchObject({ code: "token_model_forbidden" });
     expect((await route(model, { token_id: 0 })).refused).toBeNull();

@@ -34,7 +34,12 @@ function world() {
   const rested = (channel: Channel, verdict: "limited" | "rejected", kind: FailureKind, seconds?: number) => {
     const details = seconds === undefined ? {} : { retryAfterSeconds: seconds };
     const failure = new Failure(kind, "upstream_down", details);
-    restKey({ keyring, caps, clock }, { channel, keyIndex: 0 }, "m", new AttemptFailure(failure, verdict));
+    restKey(
+      { keyring, caps, clock },
+      { channel, keyIndex: 0 },
+      "m",
+      new AttemptFailure(failure, verdict, undefined),
+    );
     const rest = keyring.restOf(channel, 0, "m", nowMs);
     return ((rest?.restsUntilMs ?? nowMs) - nowMs) / 1000;
   };

@@ -6,7 +6,14 @@ import type { Browser } from "playwright";
 import { addressOf, isAllowed, watchedPages } from "../../scripts/budgets.ts";
 import { PAGE_IS_UP, launchBrowser, openVisit, pageRests } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
-import { headersOf, PLAIN_WORDS, signIn, standInForPictures, startSample } from "../support/sample.ts";
+import {
+  headersOf,
+  openPayments,
+  PLAIN_WORDS,
+  signIn,
+  standInForPictures,
+  startSample,
+} from "../support/sample.ts";
 import type { Sample, SampleRole } from "../support/sample.ts";
 
 const LONG = "W".repeat(5000);
@@ -62,6 +69,11 @@ beforeAll(async () => {
   );
   await options.set("HomePageContent", `${nasty(8)}\n\n${nasty(2)}`);
   await options.set("Notice", nasty(1));
+  // The wallet sells, by methods whose names are what an operator may type.
+  await openPayments(
+    sample,
+    NASTY.map((each) => each.slice(0, 40)),
+  );
 }, 60_000);
 afterAll(async () => {
   await browser.close();

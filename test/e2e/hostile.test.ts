@@ -69,11 +69,6 @@ beforeAll(async () => {
   );
   await options.set("HomePageContent", `${nasty(8)}\n\n${nasty(2)}`);
   await options.set("Notice", nasty(1));
-  // The wallet sells, by methods whose names are what an operator may type.
-  await openPayments(
-    sample,
-    NASTY.map((each) => each.slice(0, 40)),
-  );
 }, 60_000);
 afterAll(async () => {
   await browser.close();
@@ -238,4 +233,24 @@ describe("what opens over a page", () => {
     expect(await faultsOf(visit)).toEqual([]);
     await visit.close();
   });
+});
+
+test("the wallet that sells, by methods of such names, and what root sees of it", async () => {
+  await openPayments(
+    sample,
+    NASTY.map((each) => each.slice(0, 40)),
+  );
+  for (const [role, path] of [
+    ["user", "/topup"],
+    ["root", "/setting?tab=payment"],
+  ] as const)
+    for (const width of [1440, 360]) {
+      const visit = await open(role, width);
+      await goTo(visit, path);
+      await pageRests(visit.page);
+      expect({ path, width, faults: await faultsOf(visit) }).toEqual({ path, width, faults: [] });
+      // Each of them can be chosen.
+      if (role === "user") expect(await visit.page.getByRole("radio").count()).toBe(NASTY.length + 1);
+      await visit.close();
+    }
 });

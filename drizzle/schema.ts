@@ -1171,7 +1171,7 @@ export function buildSchema(d: Dialect) {
     "price_revisions",
     {
       id: d.big().primaryKey(),
-      /** write, reset, apply, schedule, sync or undo. */
+      /** write, reset, plans, apply, schedule, sync, cli or undo. */
       kind: d.text().notNull(),
       /** 0: the program itself. */
       userId: d.big().notNull().default(0),
@@ -1258,7 +1258,7 @@ export function buildSchema(d: Dialect) {
    * Single numbers that must survive: `version:<kind>` (raised by each announced change, db/changes.ts),
    * `database` (this database's own number), `hole:<node>:<first>-<last>` (positions of a journal that an operator
    * gave up), `node:<id>` (a sign of life, ledger/outage.ts), `low-quota:<user>` and `low-quota-armed:<user>`
-   * (users/low-quota-marks.ts), `logs:clearedBefore`, `price_revision` (the latest one, prices/revisions.ts).
+   * (users/low-quota-marks.ts), `logs:clearedBefore`, `price_revision` (the latest one, prices/revisions.ts), `ways_in` (a lock, users/providers/methods.ts).
    */
   const marks = d.table("marks", {
     key: d.text().primaryKey(),

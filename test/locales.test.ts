@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { optionRows } from "../src/core/options/definitions.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const LOCALES = join(ROOT, "locales");
@@ -90,4 +91,11 @@ test("every key that code names exists in both languages", () => {
   }
   expect(missing).toEqual([]);
   expect(seen).toBeGreaterThan(50);
+});
+
+test("every value that an option may be chosen to have is called something", () => {
+  const known = textsOf("zh", "setting.json");
+  const values = optionRows.filter(({ hidden }) => !hidden).flatMap(({ kind }) => kind.values ?? []);
+  expect(values).toContain("factor");
+  expect(values.filter((value) => !(`choice.${value}` in known))).toEqual([]);
 });

@@ -9,6 +9,8 @@ import type { SheetColumn, SheetProps } from "./sheet-types.ts";
 
 /** Cards at first, and with every "more". */
 const PAGE = 30;
+/** Fields of a card at first; with "more" all of that card. */
+const FIELDS = 24;
 
 export function SheetCards<Row>(props: SheetProps<Row>) {
   const t = useT();
@@ -51,8 +53,11 @@ interface CardProps<Row> {
 function Card<Row>({ props, row }: CardProps<Row>) {
   const t = useT();
   const { columns, keyOf, ticked, onTick, onOpenRow } = props;
+  const [isWhole, setWhole] = useState(false);
   const key = keyOf(row);
   const [first, ...fields] = columns;
+  const shown = isWhole ? fields : fields.slice(0, FIELDS);
+  const rest = fields.length - shown.length;
   if (!first) return null;
   const name = first.read(row);
   const text = <span className="min-w-0 font-medium wrap-anywhere">{first.render?.(row) ?? name}</span>;
@@ -86,10 +91,16 @@ function Card<Row>({ props, row }: CardProps<Row>) {
         )}
       </div>
       <div className="grid grid-cols-2 gap-x-2">
-        {fields.map((column) => (
+        {shown.map((column) => (
           <Field key={column.id} {...{ props, row, column, name }} />
         ))}
       </div>
+      {rest > 0 ? (
+        <button type="button" className="btn btn-ghost min-h-11 w-full" onClick={() => setWhole(true)}>
+          {t("sheet.more", { count: rest })}
+          <span className="sr-only"> {t("sheet.ofRow", { row: name })}</span>
+        </button>
+      ) : null}
     </li>
   );
 }

@@ -1,4 +1,4 @@
-// The sheet as a grid: one stop of the Tab key, the current cell told by aria-activedescendant, only rows in sight drawn.
+// The sheet as a grid: one stop of the Tab key, the current cell told by aria-activedescendant, only what is in sight drawn.
 // Refuses to lose the focus: it stays on the grid, whichever rows come and go below it.
 import { useEffect, useId, useRef } from "react";
 import type { ClipboardEvent, KeyboardEvent, MouseEvent } from "react";
@@ -9,7 +9,7 @@ import { cellCount, HEADS, cellAt, moveOf } from "./sheet-moves.ts";
 import type { SheetSize } from "./sheet-moves.ts";
 import { useSheet } from "./sheet-state.ts";
 import type { SheetProps } from "./sheet-types.ts";
-import { ROW_HEIGHT, useCellInSight, useSheetWindow } from "./sheet-window.ts";
+import { drawnColumns, ROW_HEIGHT, useCellInSight, useSheetWindow } from "./sheet-window.ts";
 
 type Sheet<Row> = ReturnType<typeof useSheet<Row>>;
 
@@ -130,8 +130,9 @@ export function SheetGrid<Row>(props: SheetProps<Row>) {
   const id = useId();
   const sheet = useSheet(props);
   const { t, selected, range, editor, told } = sheet;
-  const { box, from, to, page } = useSheetWindow(rows.length);
+  const { box, from, to, page, across } = useSheetWindow(rows.length);
   const widths = columns.map(({ width }) => width);
+  const columnsDrawn = drawnColumns(widths, across, selected.column);
   useCellInSight(box, selected, widths);
   const focus = () => box.current?.focus({ preventScroll: true });
   useEffect(() => {
@@ -195,7 +196,7 @@ export function SheetGrid<Row>(props: SheetProps<Row>) {
         onPaste={(event) => ofGrid(event, () => sheet.paste(event.clipboardData.getData("text/plain")))}
         {...pointer}
       >
-        <SheetHead {...{ props, selected, width, cellId }} />
+        <SheetHead {...{ props, selected, width, cellId }} drawn={columnsDrawn} />
         <div
           role="rowgroup"
           className="relative"
@@ -207,6 +208,7 @@ export function SheetGrid<Row>(props: SheetProps<Row>) {
               <SheetRow
                 key={keyOf(row)}
                 {...{ props, row, at, selected, range, cellId }}
+                drawn={columnsDrawn}
                 editor={
                   editor && selected.row === at ? (
                     <CellEditor sheet={sheet} isLow={at > 2 && at >= to - 14} onDone={focus} size={size} />

@@ -5,6 +5,7 @@ import { isWithin } from "./sheet-moves.ts";
 import type { Range, Selected } from "./sheet-moves.ts";
 import type { SheetColumn, SheetProps } from "./sheet-types.ts";
 import { ROW_HEIGHT } from "./sheet-window.ts";
+import type { DrawnColumns } from "./sheet-window.ts";
 
 interface SheetRowProps<Row> {
   props: SheetProps<Row>;
@@ -13,11 +14,21 @@ interface SheetRowProps<Row> {
   selected: Selected;
   range: Range;
   cellId: (row: number, column: number) => string;
+  drawn: DrawnColumns;
   /** In place of the current cell's text. */
   editor: ReactNode;
 }
 
-export function SheetRow<Row>({ props, row, at, selected, range, cellId, editor }: SheetRowProps<Row>) {
+export function SheetRow<Row>({
+  props,
+  row,
+  at,
+  selected,
+  range,
+  cellId,
+  drawn,
+  editor,
+}: SheetRowProps<Row>) {
   const { columns, keyOf, changed, ticked } = props;
   const key = keyOf(row);
   return (
@@ -26,9 +37,11 @@ export function SheetRow<Row>({ props, row, at, selected, range, cellId, editor 
       aria-rowindex={at + 2}
       className="absolute inset-x-0"
       data-ticked={ticked?.has(key) || undefined}
-      style={{ top: at * ROW_HEIGHT }}
+      style={{ top: at * ROW_HEIGHT, paddingRight: drawn.rest }}
     >
-      {columns.map((column, beside) => {
+      {drawn.columns.map(({ at: beside, gap }) => {
+        const column = columns[beside];
+        if (!column) return null;
         const isCurrent = selected.row === at && selected.column === beside;
         const before = changed?.(key, column.id);
         return (
@@ -45,7 +58,7 @@ export function SheetRow<Row>({ props, row, at, selected, range, cellId, editor 
             data-number={column.kind === "number" || undefined}
             data-muted={column.isMuted?.(row) || undefined}
             data-changed={before === undefined ? undefined : ""}
-            style={{ width: column.width }}
+            style={{ width: column.width, marginLeft: gap }}
           >
             {isCurrent && editor !== undefined ? (
               editor

@@ -112,7 +112,7 @@ export function BulkBar<Row>({
     }
   };
   return (
-    <div className="bulk-bar" role="toolbar" aria-label={t("table.bulk")}>
+    <div className="bulk-bar" role="toolbar" aria-label={t("table.bulk")} tabIndex={-1}>
       <b className="tabular-nums">
         {t(selection.isBeyond ? "table.selectedAll" : "table.selected", {
           count,
@@ -125,7 +125,11 @@ export function BulkBar<Row>({
           className="btn btn-sm btn-ghost text-primary"
           aria-busy={isLoading}
           disabled={isLoading}
-          onClick={() => void extend()}
+          onClick={(event) => {
+            // The button goes; whoever pressed it goes on from here.
+            event.currentTarget.parentElement?.focus();
+            void extend();
+          }}
         >
           {t("table.selectMatching", { count: total, number: formatNumber(total) })}
         </button>

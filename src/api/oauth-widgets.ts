@@ -1,8 +1,10 @@
 // The ways in that send no browser anywhere: WeChat by a code that people type, Telegram by a signed result.
-// Refuses to bind without the session's own header, from a page of another site, or to register by Telegram.
+// Refuses to bind without the session's own header, from a page of another site, or without having begun it there, and to
+// register by Telegram.
 import { Elysia, t } from "elysia";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { createEntryLimits } from "../core/users/entry-limits.ts";
+import { returnWithoutState } from "../core/users/providers/flow.ts";
 import { bindBy, signInBy } from "../core/users/providers/outcome.ts";
 import { enabledProvider } from "../core/users/providers/registry.ts";
 import { telegramIdentity } from "../core/users/providers/telegram.ts";
@@ -14,6 +16,7 @@ import { requireFreshProof } from "../core/users/step-up.ts";
 import { enter } from "../http/entry.ts";
 import type { Entrance } from "../http/entry.ts";
 import { ok } from "../http/envelope.ts";
+import { flowOf } from "../http/flow-cookie.ts";
 import { requireHuman } from "../http/human.ts";
 import { plainText } from "../http/plain-text.ts";
 import { isForeignSite, policy } from "../http/session.ts";
@@ -137,7 +140,15 @@ export function oauthWidgets(deps: Deps, session: SessionSettings) {
     .get(
       "/telegram/bind",
       ({ actor, session: current, request, address }) =>
-        bind("telegram", () => telegramOf(request, address), { actor, session: current, request, address }),
+        bind(
+          "telegram",
+          async () => {
+            const begun = { browser: flowOf(request), sessionId: current?.id ?? "" };
+            await returnWithoutState(deps, { provider: "telegram", ...begun });
+            return telegramOf(request, address);
+          },
+          { actor, session: current, request, address },
+        ),
       { access: "session" },
     );
 }

@@ -9,6 +9,7 @@ import { bindingsFor, bindingsOf, unbindFor, unbindOwn } from "../core/users/pro
 import { returnToFlow, startFlow } from "../core/users/providers/flow.ts";
 import { bindBy, proveBy, signInBy } from "../core/users/providers/outcome.ts";
 import { enabledProvider, isRedirecting } from "../core/users/providers/registry.ts";
+import { telegramPage } from "../core/users/providers/telegram.ts";
 import type { FlowIntent } from "../core/users/providers/types.ts";
 import { beginSecondFactor } from "../core/users/second-factor.ts";
 import type { SecondStep } from "../core/users/second-factor.ts";
@@ -175,7 +176,8 @@ function flowRoutes(deps: Deps, session: SessionSettings) {
                 : ownSession(deps, { visitor, session: current, request }, intent);
             if (own && intent === "bind") await requireFreshProof(deps, own, "with_factor");
             const provider = await enabledProvider(deps, body.provider);
-            if (!isRedirecting(provider)) throw refuse("invalid_params");
+            const isTelegram = provider.kind === "telegram" && intent !== "verify";
+            if (!isRedirecting(provider) && !isTelegram) throw refuse("invalid_params");
             const browser = keptFlow(request);
             const flow = await startFlow(deps, {
               provider: provider.id,
@@ -186,7 +188,9 @@ function flowRoutes(deps: Deps, session: SessionSettings) {
               browser: browser.id,
               session: own && { id: own.session.id, userId: own.actor.id },
             });
-            const url = await provider.authorize(flow);
+            const url = isRedirecting(provider)
+              ? await provider.authorize(flow)
+              : telegramPage(deps, flow.redirectUri);
             set.headers["set-cookie"] = browser.cookie;
             return ok({ url: url.href });
           }),

@@ -555,8 +555,26 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(unknown.body).toMatchObject({ code: "oauth_unbound", message: "该 Telegram 账户未绑定" });
     clock.advance(1000);
     const user = await app.createUser();
-    const bind = await call(browser(user), "GET", `/api/oauth/telegram/bind?${signed()}`);
-    expect(bind.body).toMatchObject({ success: true, message: "bind" });
+    // A link of somebody else's would bind their account to whoever follows it: only what this session began counts, once.
+    const own = browser(user);
+    const toBind = () => call(own, "GET", `/api/oauth/telegram/bind?${signed()}`);
+    const begin = (who: typeof own, intent: string) =>
+      call(who, "POST", "/api/oauth/start", { provider: "telegram", intent });
+    expect((await toBind()).body.code).toBe("oauth_state");
+    await begin(browser(user), "bind");
+    await begin(browser(), "signin");
+    expect((await toBind()).body.code).toBe("oauth_state");
+    expect((await begin(own, "verify")).body.success).toBe(false);
+    const page = new URL(String((await begin(own, "bind")).body.data["url"]));
+    expect(page.origin + page.pathname).toBe("https://oauth.telegram.org/auth");
+    expect(Object.fromEntries(page.searchParams)).toEqual({
+      bot_id: "1",
+      origin: "https://gate.example",
+      return_to: "https://gate.example/oauth/telegram",
+    });
+    expect((await toBind()).body).toMatchObject({ success: true, message: "bind" });
+    clock.advance(1000);
+    expect((await toBind()).body.code).toBe("oauth_state");
     clock.advance(1000);
     const known = await call(browser(), "GET", `/api/oauth/telegram/login?${signed()}`);
     expect(known.body.data).toMatchObject({ id: user.id });

@@ -134,6 +134,42 @@ test("the events of one Stripe payment, doubled and on both nodes, credit once a
   expect(await balance()).toBe(before + 7 * UNIT);
 });
 
+test("a refund by root on both nodes at once, with the provider's word of it, goes back once", async () => {
+  const before = await balance();
+  await here.call("POST", "/api/user/topup/pay", { rail: "stripe", method: "stripe", amount: 10 }, buyer);
+  const session = stripe.sessions.at(-1);
+  if (!session) throw new Error("no session");
+  const tell = async (node: TestApp, type: string, object: object) => {
+    const timestamp = Math.floor(Date.now() / 1000);
+    const { payload, header } = await signedEvent(type, object, { secret: SECRET, timestamp });
+    const headers = { "stripe-signature": header };
+    const answer = await fetch(`${node.url}/api/stripe/webhook`, { method: "POST", headers, body: payload });
+    return answer.status;
+  };
+  expect(
+    await tell(there, "checkout.session.completed", {
+      ...session,
+      payment_status: "paid",
+      status: "complete",
+    }),
+  ).toBe(200);
+  expect(await balance()).toBe(before + 10 * UNIT);
+  const refund = { trade_no: session.client_reference_id, reason: "twice at once" };
+  const charge = { metadata: session.metadata, amount_refunded: 1000, refunded: true };
+  const asked = stripe.refunds.length;
+  const [one, other, ...told] = await Promise.all([
+    here.call<{ success: boolean }>("POST", "/api/user/topup/refund", refund, root),
+    there.call<{ success: boolean }>("POST", "/api/user/topup/refund", refund, root),
+    tell(here, "charge.refunded", charge),
+    tell(there, "charge.refunded", charge),
+  ]);
+  // Whoever comes too late hears that there is nothing left.
+  expect(one.body.success || other.body.success || stripe.refunds.length === asked).toBe(true);
+  expect(stripe.refunds.length - asked).toBeLessThanOrEqual(1);
+  expect(told).toEqual([200, 200]);
+  expect(await balance()).toBe(before);
+});
+
 test("one code on two nodes at its last moment is worth its value once", async () => {
   const made = await here.call<{ data: string[] }>(
     "POST",

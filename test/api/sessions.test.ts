@@ -303,7 +303,7 @@ test("a session costs no query once it is known, and a bounded memory forgets wi
   await app.close();
 });
 
-test("two nodes: a sign-out, a sign-in and a ban are in force on the other one within a second", async () => {
+test("two nodes: a sign-out, a sign-in, a hold and a ban are in force on the other one within a second", async () => {
   const database = await createTestDatabase("postgres");
   const env = { DATABASE_URL: database.databaseUrl ?? "", ENCRYPTION_KEY: "one key for both nodes" };
   const here = await startTestApp({ env });
@@ -311,20 +311,36 @@ test("two nodes: a sign-out, a sign-in and a ban are in force on the other one w
   try {
     const root = await here.createUser({ role: 100 });
     await here.call("POST", "/api/user/", { username: "nomad", password: PASSWORD }, root);
-    const soon = async (session: TestUser, status: number) => {
+    const within = async (isInForce: () => Promise<boolean>) => {
       const startedMs = performance.now();
-      while ((await statusOf(there, session)) !== status) {
+      while (!(await isInForce()))
         if (performance.now() - startedMs > 1000) throw new Error("not in force after a second");
-      }
     };
+    const soon = (session: TestUser, status: number) =>
+      within(async () => (await statusOf(there, session)) === status);
     const ended = await signIn(here, "nomad");
     const stays = await signIn(here, "nomad");
     expect([await statusOf(there, ended), await statusOf(there, stays)]).toEqual([200, 200]);
     await here.call("GET", "/api/user/logout", undefined, ended);
     await soon(ended, 401);
     expect(await statusOf(there, stays)).toBe(200);
+    const { key } = await here.createToken(stays.id);
+    const refusal = async () => {
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+      const body = JSON.stringify({ model: "m", messages: [{ role: "user", content: "hi" }] });
+      const answer = await fetch(`${there.url}/v1/chat/completions`, { method: "POST", headers, body });
+      return answer.headers.get("x-weir-error-code");
+    };
+    const hold = (flagged: boolean) => here.call("PUT", `/api/user/${stays.id}/notes`, { flagged }, root);
+    const open = await refusal();
+    expect(["account_flagged", "user_disabled"]).not.toContain(open);
+    await hold(true);
+    await within(async () => (await refusal()) === "account_flagged");
+    await hold(false);
+    await within(async () => (await refusal()) === open);
     await here.call("POST", "/api/user/manage", { id: stays.id, action: "disable" }, root);
     await soon(stays, 401);
+    await within(async () => (await refusal()) !== open);
   } finally {
     await here.close();
     await there.close();

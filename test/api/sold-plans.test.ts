@@ -87,7 +87,7 @@ describe.each(DATABASE_KINDS)("plans in the history of prices on %s", (database)
   test("made, changed and taken away in the console: each a revision with its author and reason, each with an audit row", async () => {
     const { id } = await done<{ id: number }>("POST", "/plan/", { ...NEW, ...KEPT, reason: "spring" }, admin);
     const made = await newest();
-    expect(made).toMatchObject({ kind: "write", username: "keeper", note: "spring", names: ["Pro"] });
+    expect(made).toMatchObject({ kind: "plans", username: "keeper", note: "spring", names: ["Pro"] });
     expect(made.created_at).toBe(Math.floor(clock.nowMs() / 1000));
     expect(made.changes).toEqual([
       {
@@ -275,7 +275,15 @@ describe.each(DATABASE_KINDS)("plans in the history of prices on %s", (database)
       { action: "plan.create", params: { plan: "File" }, by: "chief" },
       { action: "plan.update", params: { plan: "File", fields: "quota" }, by: "chief" },
     ]);
-    // The group is the plan's: neither goes without the other.
+    // A group that a plan gives stays, and the refusal says who names it.
+    const changes = [{ key: "GroupRatio", name: "silver", after: null }];
+    const planned = await done<{ plan_hash: string; parent: number }>("POST", "/price/plan", {
+      changes,
+      days: 0,
+    });
+    const { plan_hash: hash, parent } = planned;
+    const used = await call("POST", "/price/apply", { plan_hash: hash, parent, changes });
+    expect([used.code, used.message]).toEqual(["price_group_in_use", expect.stringContaining("plans")]);
     expect((await undo((await newest()).id)).success).toBe(true);
     expect(await planNamed("File")).toMatchObject({ quota: 1_000_000 });
   });

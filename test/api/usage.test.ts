@@ -43,6 +43,7 @@ describe.each(DATABASE_KINDS)("the use of a key on %s", (database) => {
             model_limits: { "gpt-4o-mini": true, "claude-sonnet-4-5": true },
             model_limits_enabled: true,
             expires_at: 4_000_000_000,
+            limits: null,
           },
         },
       ]);

@@ -10,6 +10,7 @@ import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { testClock } from "../support/clock.ts";
 import type { TestClock } from "../support/clock.ts";
+import { startMailServer } from "../support/mail-server.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
 import { until } from "../relay/support.ts";
 
@@ -161,6 +162,46 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await finished(asked.body.data.id);
     const self = await app.call<Told<unknown>>("GET", "/api/user/self", undefined, one);
     expect(self.body.success).toBe(false);
+  });
+
+  test("a letter goes to each in their language, once; whoever has no address is named", async () => {
+    const mail = await startMailServer();
+    try {
+      for (const [key, text] of [
+        ["SMTPServer", "127.0.0.1"],
+        ["SMTPPort", String(mail.port)],
+        ["SMTPFrom", "site@mail.example"],
+      ] as const)
+        await app.deps.options.set(key, text);
+      const people = [await app.createUser(), await app.createUser(), await app.createUser()];
+      const { users } = app.deps.db.t;
+      for (const [at, language] of (["zh", "en"] as const).entries())
+        await app.deps.db.orm
+          .update(users)
+          .set({ email: `${language}-${database}@mail.example`, setting: JSON.stringify({ language }) })
+          .where(eq(users.id, people[at]?.id ?? 0));
+      const letters = {
+        zh: { subject: "今晚维护", text: "十点开始。\n\n十点半结束。" },
+        en: { subject: "Maintenance tonight", text: "From ten.\n\nUntil half past." },
+      };
+      expect((await post({ action: "letter", ids: [1], letters: {} })).body.code).toBe("bulk_letter_empty");
+      const asked = await post({ action: "letter", ids: people.map(({ id }) => id), letters });
+      const bulk = await finished(asked.body.data.id);
+      expect(bulk.failures.map(({ code }) => code)).toEqual(["bulk_no_mail"]);
+      await until(async () => (mail.letters.length >= 2 ? mail.letters : undefined));
+      await until(async () =>
+        (await app.deps.db.orm.select().from(app.deps.db.t.outbox)).length === 0 ? 1 : undefined,
+      );
+      const sent = mail.letters.map(({ to, subject }) => [to[0]?.split("-")[0], subject.trim()]);
+      expect(sent.toSorted()).toEqual([
+        ["en", letters.en.subject],
+        ["zh", letters.zh.subject],
+      ]);
+      expect(mail.letters.find(({ to }) => to[0]?.startsWith("en"))?.text).toContain("Until half past.");
+    } finally {
+      await app.deps.options.set("SMTPServer", "");
+      await mail.close();
+    }
   });
 
   test("a remark is for administrators, never for its subject", async () => {

@@ -1,6 +1,8 @@
 // B1 from outside: PostgreSQL stops and comes back under load; one process serves all the time and loses no answer.
 // Refuses a database of other tests: this one is stopped for real, in order and by crash.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { startFakeEpay } from "../support/fake-epay.ts";
+import { signedEvent, startFakeStripe } from "../support/fake-stripe.ts";
 import { startOwnPostgres } from "../support/own-postgres.ts";
 import type { OwnPostgres } from "../support/own-postgres.ts";
 import { callPlan, IS_LONG, startSite } from "./site.ts";
@@ -100,6 +102,59 @@ describe("PostgreSQL restarts under load", () => {
     console.log(`${all.length} answers over ${RESTARTS} restarts`);
     await site.server.restart();
   }, 600_000);
+
+  test("a payment that comes while PostgreSQL is away is refused, repeated and credited once", async () => {
+    const [epay, stripe] = [startFakeEpay(), startFakeStripe()];
+    const secret = "whsec_0123456789abcdefghijkl";
+    for (const [key, value] of [
+      ["ServerAddress", site.server.url],
+      ["EpayId", epay.pid],
+      ["EpayKey", epay.key],
+      ["PayAddress", epay.url],
+      ["StripeApiBase", stripe.url],
+      ["StripeApiSecret", "sk_test_0123456789"],
+      ["StripeWebhookSecret", secret],
+    ] as const)
+      await site.set(key, value);
+    const buyer = await site.person(1000);
+    const order = async (rail: string) =>
+      (await buyer.send("POST", "/api/user/topup/pay", { rail, amount: 10 })) as {
+        url: string;
+        fields: Record<string, string>;
+      };
+    const { url, fields } = await order("epay");
+    const trade = await epay.submit(url, fields);
+    await order("stripe");
+    const [session] = stripe.sessions;
+    const event = async () => {
+      const { payload, header } = await signedEvent(
+        "checkout.session.completed",
+        { ...session, payment_status: "paid", status: "complete" },
+        { secret, timestamp: Math.floor(Date.now() / 1000), id: "evt_away" },
+      );
+      const answer = await fetch(`${site.server.url}/api/stripe/webhook`, {
+        method: "POST",
+        headers: { "stripe-signature": header },
+        body: payload,
+      });
+      await answer.text();
+      return answer.status;
+    };
+    await postgres.stop("immediate");
+    const [said, status] = await Promise.all([epay.pay(trade), event()]);
+    // Neither gateway takes it for heard: both repeat.
+    expect([said === "success", status >= 500]).toEqual([false, true]);
+    await postgres.start();
+    await site.until(async () => (await epay.pay(trade).catch(() => "")) === "success", 30_000);
+    await site.until(async () => (await event()) === 200, 30_000);
+    expect([await epay.pay(trade, { method: "POST" }), await event()]).toEqual(["success", 200]);
+    const { quota } = (await buyer.send("GET", "/api/user/self")) as { quota: number };
+    expect(quota).toBe(1000 + 20 * 500_000);
+    await Promise.all([epay.stop(), stripe.stop()]);
+    await site.server.stop();
+    expect(site.server.audit()).toMatchObject({ code: 0 });
+    await site.server.restart();
+  }, 120_000);
 
   test("a start waits for the database", async () => {
     await postgres.stop("fast");

@@ -12,6 +12,8 @@ import type { CallPlan } from "../support/mock-upstream.ts";
 import { startOwnPostgres } from "../support/own-postgres.ts";
 import type { OwnPostgres } from "../support/own-postgres.ts";
 import type { ServerProcess } from "../support/server.ts";
+import { startMoney } from "./property-money.ts";
+import type { Money } from "./property-money.ts";
 import { callPlan, DIALECTS, MODELS, startSite } from "./site.ts";
 import type { CallOptions, Outcome, Person, Site } from "./site.ts";
 
@@ -50,6 +52,7 @@ export interface Call {
 
 export interface World {
   site: Site;
+  money: Money;
   nodes: Node[];
   people: Person[];
   /** Ids of those whose balance is small. */
@@ -149,9 +152,24 @@ export async function startWorld(
     [keys[index], keys[other]] = [keys[other] as (typeof keys)[0], keys[index] as (typeof keys)[0]];
   }
 
+  const money = await startMoney(site, {
+    random,
+    people,
+    rich: people.filter(({ id }) => !poor.has(id)),
+    urls: () => nodes.map(({ server }) => server.url),
+  });
   const calls: Call[] = [];
   const faults: string[] = [];
   let isOver = false;
+
+  /** Pays, beside those who call. */
+  async function payer(): Promise<void> {
+    while (!isOver) {
+      await nodes[0]?.isServing;
+      await money.act();
+      await Bun.sleep(50 + random() * 150);
+    }
+  }
 
   async function worker(): Promise<void> {
     while (!isOver) {
@@ -250,6 +268,7 @@ export async function startWorld(
 
   return {
     site,
+    money,
     nodes,
     people,
     poor,
@@ -258,7 +277,7 @@ export async function startWorld(
     async run(ms) {
       const startedMs = performance.now();
       let lookedMs = startedMs;
-      const workers = Array.from({ length: WORKERS }, worker);
+      const workers = [...Array.from({ length: WORKERS }, worker), payer(), payer()];
       while (performance.now() - startedMs < ms) {
         await Bun.sleep(200 + random() * 600);
         await revive(lookedMs);
@@ -269,6 +288,7 @@ export async function startWorld(
       await Promise.all(workers);
       await revive(lookedMs);
       for (const at of nodes) at.clock?.set(0);
+      await money.settle();
       // What clients have left is read on; every plan of an upstream ends within seconds.
       await Bun.sleep(1500);
     },
@@ -283,6 +303,7 @@ export async function startWorld(
     },
     async remove() {
       await site.remove();
+      await money.stop();
       for (const clock of clocks) clock.remove();
       await own?.remove();
     },

@@ -10,6 +10,8 @@
 //   7. Balances: credits less the log's charges; sums, roll-ups and holds as `weir audit` computes them.
 //   8. Nobody's balance is below zero: the mock never bills input beyond its count or output beyond the limit it was sent,
 //      so money.md's overspend (reported − counted) is 0 here.
+//   9. An order that was paid, by whichever rail, however often and on whichever node it was told, is credited once; what was
+//      refunded of it is taken back once, a won dispute leaves nothing, and a code is worth its value once.
 // What a killed node had not answered is at nobody's charge: 0 or 1 rows. Refuses a fixed order: WEIR_SEED repeats one.
 import { expect, test } from "bun:test";
 import type { BookRow } from "../support/books.ts";
@@ -121,10 +123,11 @@ test.each(["sqlite", "postgres"] as const)(
         if (quota < 0)
           sums.push(`user ${id} owes ${-quota}${world.poor.has(id) ? ", one with a small balance" : ""}`);
       }
+      const money = await world.money.judge();
       const audit = world.site.server.audit();
       const served = world.calls.filter(({ outcome }) => outcome.status === 200).length;
       console.log(
-        `${kind}, seed ${SEED}: ${world.calls.length} calls, ${served} served, ${world.faults.length} faults, ${wrong.length} wrong`,
+        `${kind}, seed ${SEED}: ${world.calls.length} calls, ${served} served, ${world.faults.length} faults, ${wrong.length} wrong, money ${JSON.stringify(world.money.counts())}`,
       );
       if (wrong.length + sums.length > 0 || codes.some((code) => code !== 0)) {
         console.log(world.faults.join("; "));
@@ -133,12 +136,22 @@ test.each(["sqlite", "postgres"] as const)(
       expect({
         wrong: wrong.slice(0, 20),
         sums,
+        money,
         audit: audit.code === 0 ? "" : audit.text.slice(0, 600),
         died: world.faults.filter((each) => each.startsWith("DIED")),
         codes,
         isEachOnce: new Set(ids).size === ids.length,
-      }).toEqual({ wrong: [], sums: [], audit: "", died: [], codes: codes.map(() => 0), isEachOnce: true });
+      }).toEqual({
+        wrong: [],
+        sums: [],
+        money: [],
+        audit: "",
+        died: [],
+        codes: codes.map(() => 0),
+        isEachOnce: true,
+      });
       expect(served).toBeGreaterThan(50);
+      expect(world.money.counts().paid).toBeGreaterThan(2);
     } finally {
       await world.remove();
     }

@@ -162,6 +162,10 @@ const LAYERS: readonly {
   button?: string;
   /** Its folded sections are looked at, too. */
   isUnfolded?: boolean;
+  /** What is pressed one after another. */
+  presses?: readonly string[];
+  /** One width does for what has no layout of its own. */
+  only?: "wide" | "narrow";
 }[] = [
   { name: "the palette", path: "/topup", role: "user", keys: "Control+k" },
   { name: "the sheet of shortcuts", path: "/log", role: "user", keys: "?" },
@@ -173,19 +177,44 @@ const LAYERS: readonly {
   { name: "a log row's detail", path: "/log", role: "admin", button: "row" },
   { name: "a drawing's detail", path: "/midjourney", role: "user", button: "row" },
   { name: "a task's detail", path: "/task?range=7d", role: "admin", button: "row" },
+  {
+    name: "what is done to many users",
+    path: "/user",
+    role: "root",
+    presses: ["tr[data-index] input[type=checkbox]", ".bulk-bar .btn-default"],
+    only: "narrow",
+  },
+  { name: "a file of users", path: "/user?import=1", role: "root", only: "narrow" },
+  { name: "runs over many users", path: "/user?run=all", role: "root", only: "wide" },
+  {
+    name: "one's own email address",
+    path: "/personal",
+    role: "user",
+    presses: ["#bindings li:first-child button"],
+    only: "narrow",
+  },
+  {
+    name: "a sign-in provider",
+    path: "/setting?tab=system",
+    role: "root",
+    presses: [":has(> #providers-name) > button"],
+    only: "wide",
+  },
 ];
 
 describe("layers over a page", () => {
   for (const layer of LAYERS) {
     test(`${layer.name}: axe finds nothing wide or narrow, and Escape gives the focus back`, async () => {
-      for (const [viewport, language] of [
-        [DESKTOP, "zh"],
-        [{ width: 360, height: 740 }, "en"],
+      for (const [width, viewport, language] of [
+        ["wide", DESKTOP, "zh"],
+        ["narrow", { width: 360, height: 740 }, "en"],
       ] as const) {
+        if (layer.only !== undefined && layer.only !== width) continue;
         const visit = await open(layer.path, layer.role, viewport, language);
         const { page } = visit;
         if (layer.keys) await page.keyboard.press(layer.keys);
         if (layer.button) await page.locator("tr[data-index] .row-link").first().click();
+        for (const each of layer.presses ?? []) await page.locator(each).first().click();
         const dialog = page.locator("dialog[open]");
         await dialog.waitFor();
         if (layer.isUnfolded)

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, BrowserContext, Page } from "playwright";
 import { launchBrowser, openVisit, PAGE_IS_UP, pageRests } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
+import { CONTEXT_OF, handOf } from "../support/hands.ts";
 import { startSite } from "../attack/site.ts";
 import type { Site } from "../attack/site.ts";
 
@@ -152,12 +153,13 @@ describe("while the site asks", () => {
   });
 
   test.each([
-    ["en-US", 1280, { name: "Username or email", password: "Password", go: "Sign in", wait: /check/i }],
-    ["zh-CN", 360, { name: "用户名或邮箱", password: "密码", go: "登录", wait: /验证/ }],
+    ["en-US", "keyboard", { name: "Username or email", password: "Password", go: "Sign in", wait: /check/i }],
+    ["zh-CN", "finger", { name: "用户名或邮箱", password: "密码", go: "登录", wait: /验证/ }],
   ] as const)(
-    "a person signs in after the check, in %s at %i px; a wrong password asks for no new one",
-    async (locale, width, text) => {
-      const { page, problems, fetched } = await open({ locale, viewport: { width, height: 740 } });
+    "a person signs in after the check, in %s by %s; a wrong password asks for no new one",
+    async (locale, manner, text) => {
+      const { page, problems, fetched } = await open({ locale, ...CONTEXT_OF[manner] });
+      const hand = await handOf(page, manner);
       asked = [];
       await page.goto("/login");
       await page.waitForSelector(PAGE_IS_UP);
@@ -165,24 +167,24 @@ describe("while the site asks", () => {
       const box = main.getByRole("button", { name: "I am human" });
       await box.waitFor();
       expect(await box.getAttribute("data-language")).toBe(locale === "zh-CN" ? "zh-cn" : "en");
-      await main.getByLabel(text.name).fill("root");
-      await main.getByLabel(text.password).fill("a wrong one");
+      await hand.fill(main.getByLabel(text.name), "root");
+      await hand.fill(main.getByLabel(text.password), "a wrong one");
       const go = main.locator("button[type=submit]");
       expect(((await go.textContent()) ?? "").trim()).toBe(text.go);
-      await go.click();
+      await hand.press(go);
       // Nothing was sent: the check comes first.
       await main.getByText(text.wait).first().waitFor();
       expect(asked).toEqual([]);
-      await box.press("Enter");
-      await go.click();
+      await hand.press(box);
+      await hand.press(go);
       await main.getByRole("alert").first().waitFor();
       await page.waitForFunction(() => document.activeElement?.getAttribute("name") === "password");
       expect(asked.map((form) => form.get("response"))).toEqual(["token 1"]);
-      await main.getByLabel(text.password).fill("correct horse");
-      await main.getByRole("button", { name: "I am human" }).click();
+      await hand.fill(main.getByLabel(text.password), "correct horse");
+      await hand.press(main.getByRole("button", { name: "I am human" }));
       expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
       expect(problems).toEqual([]);
-      await go.click();
+      await hand.press(go);
       await page.waitForURL((url) => url.pathname !== "/login");
       // What was passed once was remembered: the service was not asked again.
       expect(asked).toHaveLength(1);

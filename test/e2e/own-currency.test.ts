@@ -45,7 +45,7 @@ beforeAll(async () => {
   // What is paid has a currency of its own, which is not dollars here.
   await openPayments(sample);
   await options.set("StripeCurrency", "eur");
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await browser.close();
   await sample.app.close();
@@ -91,4 +91,4 @@ test("no screen names a dollar", async () => {
   expect(shown).toBeGreaterThan(WALK.length);
   expect(visit.problems).toEqual([]);
   await visit.close();
-}, 60_000);
+}, 120_000);

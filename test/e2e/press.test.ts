@@ -160,7 +160,8 @@ describe("every button of a drawer, from an empty field that must not be", () =>
         }
         expect(wrong).toEqual([]);
         await visit.close();
-      });
+        // A channel's editor has some thirty buttons, each pressed in a drawer that opens anew.
+      }, 120_000);
     }
   }
 });

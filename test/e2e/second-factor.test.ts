@@ -1,8 +1,7 @@
 // Second factors in a real browser: an authenticator set up and asked for, a backup code, a passkey of Chromium's virtual
-// authenticator that signs in without a name, and fresh proof that is asked for before a factor goes. In both languages.
+// authenticator that signs in without a name, and fresh proof that is asked for before a factor goes. In English by keyboard alone, in
+// Chinese by finger at 360 px.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { eq } from "drizzle-orm";
 import { Secret, TOTP } from "otpauth";
 import type { Browser, Page } from "playwright";
@@ -12,13 +11,13 @@ import type { TestApp } from "../support/app.ts";
 import { launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { testClock } from "../support/clock.ts";
-import { CONTEXT_OF, LOCALE_OF } from "../support/hands.ts";
-import type { JourneyLanguage, Manner } from "../support/hands.ts";
+import { CONTEXT_OF, handOf, LOCALE_OF } from "../support/hands.ts";
+import type { Hand, JourneyLanguage, Manner } from "../support/hands.ts";
+import { wordsOf } from "../support/words.ts";
 
 const PASSWORD = "correct horse battery";
 const STEP_MS = 30_000;
 const ELEVEN_MINUTES_MS = 660_000;
-const LOCALES = join(import.meta.dir, "../../locales");
 
 let browser: Browser;
 beforeAll(async () => {
@@ -26,23 +25,8 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** The console's texts, as people read them. */
-function wordsOf(language: JourneyLanguage): (key: string) => string {
-  const areas = new Map<string, Record<string, string>>();
-  return (key) => {
-    const [area = "", ...rest] = key.split(".");
-    const known =
-      areas.get(area) ??
-      (JSON.parse(readFileSync(join(LOCALES, language, `${area}.json`), "utf8")) as Record<string, string>);
-    areas.set(area, known);
-    const text = known[rest.join(".")];
-    if (text === undefined) throw new Error(`no text ${key}`);
-    return text;
-  };
-}
-
 describe.each([
-  ["en", "mouse"],
+  ["en", "keyboard"],
   ["zh", "finger"],
 ] as [JourneyLanguage, Manner][])("in %s, by %s", (language, manner) => {
   const t = wordsOf(language);
@@ -50,6 +34,7 @@ describe.each([
   let base: string;
   let page: Page;
   let visit: Visit;
+  let hand: Hand;
   /** Lays the finger on the virtual authenticator, or takes it away. */
   let touch: (enabled: boolean) => Promise<unknown>;
   const clock = testClock();
@@ -68,6 +53,7 @@ describe.each([
     await app.deps.accounts.userChanged(user.id);
     visit = await openVisit(browser, { baseURL: base, ...CONTEXT_OF[manner], locale: LOCALE_OF[language] });
     ({ page } = visit);
+    hand = await handOf(page, manner);
     const session = await visit.context.newCDPSession(page);
     await session.send("WebAuthn.enable");
     const { authenticatorId } = await session.send("WebAuthn.addVirtualAuthenticator", {
@@ -105,8 +91,8 @@ describe.each([
   }
 
   async function typePassword(): Promise<void> {
-    await page.locator("[name=username]").fill("dora");
-    await page.locator("[name=password]").fill(PASSWORD);
+    await hand.fill(page.locator("[name=username]"), "dora");
+    await hand.fill(page.locator("[name=password]"), PASSWORD);
     await page.locator("[name=password]").press("Enter");
   }
 
@@ -119,52 +105,44 @@ describe.each([
 
     // An authenticator: its secret is read off the dialog, a first code puts it in force.
     await open("/personal?tab=security");
-    await main()
-      .getByRole("button", { name: t("personal.totpOn"), exact: true })
-      .click();
+    await hand.press(main().getByRole("button", { name: t("personal.totpOn"), exact: true }));
     const secret = (await dialog().locator("code").textContent())?.trim() ?? "";
     expect(
       await dialog()
         .getByRole("img", { name: t("personal.totpPicture") })
         .count(),
     ).toBe(1);
-    await dialog().locator("[name=code]").fill(codeOf(secret));
-    await dialog()
-      .getByRole("button", { name: t("personal.totpEnable"), exact: true })
-      .click();
+    await hand.fill(dialog().locator("[name=code]"), codeOf(secret));
+    await hand.press(dialog().getByRole("button", { name: t("personal.totpEnable"), exact: true }));
     const kept = dialog().getByRole("button", { name: t("personal.codesKept"), exact: true });
     await kept.waitFor();
     const backup = (await dialog().textContent())?.match(/[a-z2-9]{5}-[a-z2-9]{5}/g) ?? [];
     expect(backup).toHaveLength(10);
-    await kept.click();
+    await hand.press(kept);
     clock.advance(2 * STEP_MS);
 
     // The second step: a wrong code is told, the right one lets in; next time a backup code does.
     await signOut();
     await typePassword();
     const field = page.locator("[name=code]");
-    await field.fill("000000");
-    await button("signin.confirm").click();
+    await hand.fill(field, "000000");
+    await hand.press(button("signin.confirm"));
     await main().getByRole("alert").first().waitFor();
-    await field.fill(codeOf(secret));
-    await button("signin.confirm").click();
+    await hand.fill(field, codeOf(secret));
+    await hand.press(button("signin.confirm"));
     await page.waitForURL("**/token");
     await signOut();
     await typePassword();
-    await button("signin.useBackup").click();
-    await field.fill(backup[0] ?? "");
-    await button("signin.confirm").click();
+    await hand.press(button("signin.useBackup"));
+    await hand.fill(field, backup[0] ?? "");
+    await hand.press(button("signin.confirm"));
     await page.waitForURL("**/token");
 
     // A passkey, and a sign-in with nothing but it: the field for the name offers it.
     await open("/personal?tab=security");
-    await main()
-      .getByRole("button", { name: t("personal.passkeyAdd"), exact: true })
-      .click();
+    await hand.press(main().getByRole("button", { name: t("personal.passkeyAdd"), exact: true }));
     await touch(true);
-    await dialog()
-      .getByRole("button", { name: t("personal.passkeyCreate"), exact: true })
-      .click();
+    await hand.press(dialog().getByRole("button", { name: t("personal.passkeyCreate"), exact: true }));
     await page.getByText(t("personal.passkeyAdded")).first().waitFor();
     await visit.context.clearCookies({ name: "session" });
     await page.goto("/login");
@@ -174,17 +152,11 @@ describe.each([
     // Ten minutes later a factor goes only after fresh proof, asked for in one dialog and then repeated.
     clock.advance(ELEVEN_MINUTES_MS);
     await open("/personal?tab=security");
-    await main()
-      .getByRole("button", { name: t("personal.totpOff"), exact: true })
-      .click();
-    await dialog()
-      .getByRole("button", { name: t("personal.totpOff"), exact: true })
-      .click();
+    await hand.press(main().getByRole("button", { name: t("personal.totpOff"), exact: true }));
+    await hand.press(dialog().getByRole("button", { name: t("personal.totpOff"), exact: true }));
     // The passkey is asked for first; the code is one press away.
-    await dialog()
-      .getByRole("button", { name: t("signin.proof.2fa"), exact: true })
-      .click();
-    await dialog().locator("[name=code]").fill(codeOf(secret));
+    await hand.press(dialog().getByRole("button", { name: t("signin.proof.2fa"), exact: true }));
+    await hand.fill(dialog().locator("[name=code]"), codeOf(secret));
     await page.keyboard.press("Enter");
     await page.getByText(t("personal.totpOffDone")).first().waitFor();
     await signOut();

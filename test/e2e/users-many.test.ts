@@ -1,8 +1,7 @@
 // Many users in a real browser: found by filters, changed all at once, brought in by a file; and a person who takes their
-// data along and is forgotten. English by keyboard and mouse, Chinese by finger at 360 px.
+// data along and is forgotten. English by keyboard alone, Chinese by finger at 360 px.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { eq } from "drizzle-orm";
 import type { Browser, Page } from "playwright";
 import { audit } from "../../src/core/ledger/audit.ts";
@@ -10,33 +9,15 @@ import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
-import { CONTEXT_OF, isAsWideAsTheScreen, LOCALE_OF } from "../support/hands.ts";
-import type { JourneyLanguage, Manner } from "../support/hands.ts";
-
-const LOCALES = join(import.meta.dir, "../../locales");
+import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF } from "../support/hands.ts";
+import type { Hand, JourneyLanguage, Manner } from "../support/hands.ts";
+import { wordsOf } from "../support/words.ts";
 
 let browser: Browser;
 beforeAll(async () => {
   browser = await launchBrowser();
 });
 afterAll(() => browser.close());
-
-/** Texts of the journey's language, with their plural form of many. */
-function wordsOf(
-  language: JourneyLanguage,
-): (key: string, values?: Record<string, string | number>) => string {
-  return (key, values = {}) => {
-    const [area = "", ...rest] = key.split(".");
-    const texts = JSON.parse(readFileSync(join(LOCALES, language, `${area}.json`), "utf8")) as Record<
-      string,
-      string
-    >;
-    const name = rest.join(".");
-    const text = texts[name] ?? texts[`${name}_other`];
-    if (text === undefined) throw new Error(`no text ${key}`);
-    return text.replaceAll(/\{\{(\w+)\}\}/g, (_, field: string) => String(values[field] ?? ""));
-  };
-}
 
 describe.each([
   ["en", "keyboard"],
@@ -47,6 +28,7 @@ describe.each([
   let root: TestUser;
   let visit: Visit;
   let page: Page;
+  let hand: Hand;
 
   async function visitAs(user: TestUser): Promise<Visit> {
     const opened = await openVisit(browser, {
@@ -65,13 +47,8 @@ describe.each([
     await page.locator("[data-mounted]").waitFor();
   }
   const dialog = () => page.getByRole("dialog").last();
-  /** Presses a button as this journey's hands do. */
-  async function press(name: string, within = page.locator("body")): Promise<void> {
-    const button = within.getByRole("button", { name, exact: true }).last();
-    if (manner === "finger") return button.tap();
-    await button.focus();
-    await page.keyboard.press("Enter");
-  }
+  const press = (name: string, within = page.locator("body")) =>
+    hand.press(within.getByRole("button", { name, exact: true }).last());
   const rowOf = async (username: string) => {
     const { users } = app.deps.db.t;
     return (await app.deps.db.orm.select().from(users).where(eq(users.username, username)))[0];
@@ -85,6 +62,7 @@ describe.each([
     for (let at = 0; at < 14; at++) await app.createUser({ username: `vip${at}`, group: "vip", quota: 1000 });
     visit = await visitAs(root);
     ({ page } = visit);
+    hand = await handOf(page, manner);
   });
   afterAll(async () => {
     await visit.close();
@@ -93,11 +71,11 @@ describe.each([
 
   test("all that match a filter are changed at once, and the result stays", async () => {
     await open("/user?group=vip");
-    await page.locator("tr[data-index] input[type=checkbox]").first().check();
+    await hand.press(page.locator("tr[data-index] input[type=checkbox]").first());
     await press(t("table.selectMatching", { number: 14 }));
     await press(t("user.bulk.credit"));
-    await dialog().locator("[name=amount]").fill("2");
-    await dialog().locator("[name=reason]").fill("outage");
+    await hand.fill(dialog().locator("[name=amount]"), "2");
+    await hand.fill(dialog().locator("[name=reason]"), "outage");
     await press(t("user.bulk.do.credit", { number: 14 }), dialog());
     await dialog()
       .getByText(t("user.bulk.counts", { done: 14, total: 14 }))
@@ -118,7 +96,7 @@ describe.each([
       .locator("input[type=file]")
       .setInputFiles({ name: "course.csv", mimeType: "text/csv", buffer: Buffer.from(csv) });
     await dialog().getByText(t("user.import.right")).waitFor();
-    await dialog().locator("[name=reason]").fill("course");
+    await hand.fill(dialog().locator("[name=reason]"), "course");
     await press(t("user.import.begin", { number: 2 }), dialog());
     await dialog()
       .getByText(t("user.bulk.counts", { done: 2, total: 2 }))
@@ -129,7 +107,7 @@ describe.each([
     await press(t("common.more"));
     const [download] = await Promise.all([
       page.waitForEvent("download"),
-      page.getByRole("menuitem", { name: t("table.exportCsv"), exact: true }).click(),
+      hand.press(page.getByRole("menuitem", { name: t("table.exportCsv"), exact: true })),
     ]);
     expect(download.suggestedFilename()).toMatch(/^users-.*\.csv$/);
     expect(readFileSync(await download.path(), "utf8")).toContain("nora");
@@ -141,13 +119,14 @@ describe.each([
     const mine = await app.createUser({ username: "gisela" });
     const own = await visitAs(mine);
     page = own.page;
+    hand = await handOf(page, manner);
     await open("/personal");
     const [download] = await Promise.all([page.waitForEvent("download"), press(t("personal.dataExport"))]);
     expect(JSON.parse(readFileSync(await download.path(), "utf8"))).toMatchObject({
       account: { username: "gisela" },
     });
     await press(t("personal.erase"));
-    await dialog().getByRole("textbox").fill("gisela");
+    await hand.fill(dialog().getByRole("textbox"), "gisela");
     await press(t("personal.erase"), dialog());
     await page.waitForURL("**/login");
     expect(await rowOf("gisela")).toBeUndefined();

@@ -1,7 +1,7 @@
 // The sheets of groups on the price desk: groups, what replaces their ratios, who may choose them, the automatic choice.
 // Each works by keyboard, says in words what it means, and collects steps that undo takes back.
 import { describe, expect, test } from "bun:test";
-import { fireEvent, screen, within } from "@testing-library/react";
+import { act, fireEvent, screen, within } from "@testing-library/react";
 import { useEffect, useState } from "react";
 import type { ComponentType } from "react";
 import AutoGroups from "../../islands/screens/price-desk/auto.tsx";
@@ -273,6 +273,44 @@ describe("overrides", () => {
     await user.selectOptions(screen.getByLabelText("Group of users"), "team-2");
     await user.click(screen.getByRole("button", { name: "Add row" }));
     expect([within(grid()).getAllByRole("rowheader").length, changesOf(desk)]).toEqual([2, []]);
+  });
+
+  test("a matrix of 300 by 300 draws what is in sight; keys, finding and pasting reach all of it", async () => {
+    const names = Array.from({ length: 300 }, (_, at) => `team-${at}`);
+    const ratios = Object.fromEntries(names.map((name) => [name, 0.5]));
+    const { user, desk, container } = open(Overrides, {
+      GroupRatio: JSON.stringify(Object.fromEntries(names.map((name) => [name, 1]))),
+      GroupGroupRatio: JSON.stringify(Object.fromEntries(names.map((name) => [name, ratios]))),
+    });
+    // Looked for by their attributes: roles are computed of every element there is.
+    const table = () => container.querySelector<HTMLElement>("[role=grid]");
+    const size = () =>
+      [table()?.getAttribute("aria-rowcount"), table()?.getAttribute("aria-colcount")].join();
+    const current = () => document.getElementById(table()?.getAttribute("aria-activedescendant") ?? "");
+    const place = () => [current()?.dataset["row"], current()?.dataset["column"]].join();
+    const drawn = () => container.querySelectorAll("*").length;
+    expect([size(), drawn() < 6000]).toEqual(["301,301", true]);
+    act(() => table()?.focus());
+    // A cell far away is there as soon as it is the current one.
+    await user.keyboard("{Control>}{ArrowRight}{ArrowDown}{/Control}");
+    expect([place(), current()?.textContent, drawn() < 6000]).toEqual(["299,300", "0.5 in place of 1", true]);
+    await user.keyboard("{ArrowLeft}{ArrowUp}");
+    const clipboardData = { getData: () => "0.7\t0.8\n0.9\t1" };
+    fireEvent.paste(table() as HTMLElement, { clipboardData });
+    await settle();
+    expect(changesOf(desk).map(([, name]) => name)).toEqual(["team-298", "team-299"]);
+    const last = { "team-297": 0.5, "team-298": 0.9, "team-299": 1 };
+    expect(desk.valueOf("GroupGroupRatio", "team-299")).toMatchObject(last);
+    const find = (value: string) =>
+      fireEvent.change(screen.getByLabelText("Find a group"), { target: { value } });
+    find("TEAM-29");
+    // 29, and 290 to 299.
+    expect([size(), container.querySelector("[role=grid]")?.textContent?.includes("team-299")]).toEqual([
+      "12,12",
+      true,
+    ]);
+    find("TEAM-29x");
+    expect(container.textContent).toContain("No group matches “TEAM-29x”");
   });
 
   test("names that nothing knows are marked", () => {

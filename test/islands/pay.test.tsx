@@ -4,6 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { act, screen } from "@testing-library/react";
 import { interceptLeaving } from "../../islands/lib/leave.ts";
 import Wallet from "../../islands/screens/topup.tsx";
+import failure from "../../locales/zh/failure.json" with { type: "json" };
+import topup from "../../locales/zh/topup.json" with { type: "json" };
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
 
@@ -230,6 +232,17 @@ describe("paying", () => {
     expect(screen.getByRole("alert").textContent).toBe("The minimum is ◎500");
   });
 
+  test("what was typed stays as it was typed, where it is no whole number of units", async () => {
+    const island = open({ status: { quota_display_type: "CNY", usd_exchange_rate: 7.3 } as typeof OWN });
+    priced(island, "100.50");
+    await island.user.clear(amount());
+    await island.user.type(amount(), "100.5");
+    await island.user.tab();
+    expect(amount().value).toBe("100.5");
+    expect(await screen.findByText("100.50 CNY")).toBeTruthy();
+    expect(asked(island, "/api/user/topup/amount").at(-1)).toMatchObject({ quota: 6_883_562 });
+  });
+
   test("an offered amount is exactly that, also where the currency's decimals cannot say it", async () => {
     const status = { ...OWN, custom_currency_exchange_rate: 0.123457 };
     const island = open({ status, offers: { ...OFFERS, amounts: [7] } });
@@ -257,6 +270,26 @@ describe("paying", () => {
     expect(await screen.findByText("73.00 CNY")).toBeTruthy();
     expect(asked(island, "/api/user/topup/amount").at(-1)).toMatchObject({ amount: 5_000_000 });
   });
+});
+
+test("the Chinese texts of the specification's wallet stand word for word", () => {
+  expect([
+    topup.title,
+    topup.payClosed,
+    topup.codeMissing,
+    topup.payLow.replace("{{minimum}}", ""),
+    topup.noLink,
+    topup.failed,
+    failure.payment_unset,
+  ]).toEqual([
+    "我的钱包",
+    "管理员未开启在线充值！",
+    "请输入兑换码！",
+    "充值数量不能小于",
+    "超级管理员未设置充值链接！",
+    "请求失败",
+    "当前管理员未配置支付信息",
+  ]);
 });
 
 describe("coming back", () => {

@@ -315,6 +315,28 @@ describe("notices", () => {
     expect(card.getByText("Set; leave empty to keep it")).toBeTruthy();
   });
 
+  test("a webhook's secret is removed, after asking", async () => {
+    const island = open({
+      hasSecret: true,
+      self: {
+        setting: '{"notify_type":"webhook","webhook_url":"https://h.example/x"}',
+      } as PersonalData["self"],
+    });
+    const card = section("Notices");
+    await island.user.click(card.getByRole("button", { name: "Remove the secret" }));
+    const dialog = within(await screen.findByRole("dialog", { name: "Remove the webhook secret?" }));
+    await island.user.click(dialog.getByRole("button", { name: "Cancel" }));
+    await settle();
+    expect(writes(island)).toEqual([]);
+    await island.user.click(card.getByRole("button", { name: "Remove the secret" }));
+    await island.user.click(
+      within(await screen.findByRole("dialog")).getByRole("button", { name: "Remove the secret" }),
+    );
+    await settle();
+    expect(writes(island)[0]?.body).toMatchObject({ webhook_secret: "" });
+    expect(card.queryByText("Set; leave empty to keep it")).toBeNull();
+  });
+
   test.each([
     ["0", "The threshold must be greater than 0"],
     ["-3", "The threshold must be greater than 0"],

@@ -224,7 +224,7 @@ describe("the history", () => {
     }),
     revisionRow({ id: 1, kind: "write", user_id: 0, username: "" }),
     revisionRow({ id: 2, kind: "something-new" }),
-    ...["write", "reset", "apply", "schedule", "undo", "sync", "cli"].map((kind, at) =>
+    ...["write", "reset", "apply", "schedule", "undo", "sync", "cli", "plans"].map((kind, at) =>
       revisionRow({ id: 20 + at, kind }),
     ),
   ];
@@ -258,6 +258,7 @@ describe("the history", () => {
       "undo",
       "by a price sync",
       "from a file",
+      "under Plans",
     ]);
   });
 
@@ -294,6 +295,42 @@ describe("the history", () => {
     expect(drawer).toContain("Per callfrom $0.04 →  to none");
     expect(drawer).toContain("vipGroup ratiosfrom 0.5 →  to 0.75");
     expect(screen.queryByRole("button", { name: "Undo…" })).toBeNull();
+  });
+
+  test("a plan on sale goes by its title, with the terms that differ; one that is new is told whole", async () => {
+    const terms = {
+      title: "Pro",
+      price: "9.90",
+      currency: "USD",
+      quota: 5_000_000,
+      stack: "extend",
+      group: "",
+    };
+    const sold = [
+      { key: "Plans", name: "7", before: terms, after: { ...terms, price: "12.00", stack: "parallel" } },
+      { key: "Plans", name: "8", before: null, after: { ...terms, title: "Small" } },
+    ];
+    const { island } = openSection(HistorySection, [], { url: "/prices?section=history&revision=8" });
+    island.answer("GET /api/price/revisions/8", ok({ ...detail, changes: sold }));
+    island.answer(
+      "GET /api/price/revisions/8/undo",
+      ok({
+        revision: 8,
+        parent: 9,
+        changes: [],
+        skipped: [{ ...sold[0], before: terms, after: sold[0]?.after }],
+      }),
+    );
+    await settled();
+    const drawer = () => screen.getByRole("dialog").textContent ?? "";
+    expect(drawer()).toContain(
+      "ProPlans on salePricefrom 9.90 →  to 12.00Bought againfrom Appended →  to At once",
+    );
+    expect(drawer()).toContain("SmallPlans on saleTitlefrom none →  to Small");
+    expect(drawer()).not.toContain("empty");
+    await island.user.click(screen.getByRole("button", { name: "Undo…" }));
+    await settled();
+    expect(drawer()).toContain("Pro Plans on salePrice: 12.00 → 9.90");
   });
 
   test("undoing is looked at first; what was changed since is left alone unless it is ticked", async () => {

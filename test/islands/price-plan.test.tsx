@@ -131,6 +131,25 @@ describe("the difference", () => {
     expect(text()).toContain("Maker unknown");
   });
 
+  test("plans on sale go by their title; applied they are done, also one that has its number only then", async () => {
+    const terms = { title: "Pro", price: "9.90", currency: "USD", quota: 5_000_000, enabled: true };
+    const sold = [
+      { key: "Plans", name: "7", before: terms, after: { ...terms, price: "12.00" } },
+      { key: "Plans", name: "New", before: null, after: { ...terms, title: "Small" } },
+      { key: "Plans", name: "9", before: { ...terms, title: "Old" }, after: null },
+    ];
+    const { island, desk } = openSection(PlanSection, sold);
+    answerPlan(island, planOf({ diff: [], diff_count: 0, changes: sold }));
+    await settled();
+    expect(text()).toContain("Plans on salePro" + "Price: 9.90 → 12.00");
+    expect(text()).toContain("Smallfrom none →  to Title: Small; Price: 9.90; Currency: USD");
+    expect(text()).toContain("Oldfrom Title: Old; Price: 9.90");
+    island.answer("POST /api/price/apply", ok({ revision: 8, changes: 3 }));
+    await island.user.click(screen.getByRole("button", { name: /^Apply/ }));
+    await settled();
+    expect(desk.changes.value).toEqual([]);
+  });
+
   test("tiers and tools are told by their conditions", async () => {
     const entry = { kind: "in", tool: "", before: 5, after: 50 } as const;
     const entries = [

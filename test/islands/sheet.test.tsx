@@ -510,6 +510,36 @@ describe("on a phone", () => {
     expect(written()[1]).toBe("alpha.billing=call");
   });
 
+  test("of many columns a card shows the first, and all of them when asked", async () => {
+    const columns = Array.from({ length: 300 }, (_, at): SheetColumn<Row> => {
+      const id = at === 0 ? "name" : `c${at}`;
+      return {
+        id,
+        label: id,
+        kind: "text",
+        width: 90,
+        read: (row) => row[id] ?? "",
+        parse: (value) => ({ value }),
+      };
+    });
+    const { user, container } = renderPart(
+      <SheetCards
+        label="Wide"
+        rows={START}
+        keyOf={({ name }) => name}
+        columns={columns}
+        write={() => undefined}
+      />,
+    );
+    expect(container.querySelectorAll("[data-column-id]").length).toBe(3 * 24);
+    const more = [...container.querySelectorAll("button")].filter((each) =>
+      each.textContent?.startsWith("Show more"),
+    );
+    expect(more.map((each) => each.textContent)).toContain("Show more (275 left) of beta:");
+    await user.click(more[1] as HTMLElement);
+    expect(container.querySelectorAll("[data-column-id]").length).toBe(2 * 24 + 299);
+  });
+
   test("cards come by the page", async () => {
     const rows = Array.from({ length: 65 }, (_, index) => ({ name: `model-${index}`, input: "1" }));
     const { user } = open({ isCards: true, rows });

@@ -49,6 +49,8 @@ describe("at its own address", () => {
         `Not permitted The page you asked for is not open to you. Your role is ${role}.`,
       );
       expect(page.links).toEqual(["/token"]);
+      // It says where it leads.
+      expect(page.html).toContain('<a href="/token">API keys</a>');
       expect(page.main).toContain("data-palette");
       expect(page.html).toContain('data-late="');
     }

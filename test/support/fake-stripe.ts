@@ -23,7 +23,7 @@ export interface FakeStripe {
   refunds: URLSearchParams[];
   /** HTTP status of the next answers; 200: as usual. */
   status: number;
-  /** Waited for before a new session is answered: it is made, and its maker does not know yet. */
+  /** Waited for before a new session or a refund is answered: it is made, and its maker does not know yet. */
   beforeAnswer: () => Promise<void>;
   stop(): Promise<void>;
 }
@@ -32,6 +32,7 @@ export function startFakeStripe(): FakeStripe {
   const sessions: FakeSession[] = [];
   const byKey = new Map<string, FakeSession>();
   const refunds: URLSearchParams[] = [];
+  const refundIds = new Map<string, string>();
   const stand = { status: 200, beforeAnswer: () => Promise.resolve() };
   const server = Bun.serve({
     port: 0,
@@ -50,11 +51,14 @@ export function startFakeStripe(): FakeStripe {
         return session ? Response.json(session) : Response.json({ error: {} }, { status: 404 });
       }
       const form = new URLSearchParams(await request.text());
-      if (pathname === "/v1/refunds") {
-        refunds.push(form);
-        return Response.json({ id: `re_${refunds.length}`, object: "refund", status: "succeeded" });
-      }
       const key = request.headers.get("idempotency-key") ?? "";
+      if (pathname === "/v1/refunds") {
+        const id = refundIds.get(key) ?? `re_${refunds.length + 1}`;
+        if (!refundIds.has(key)) refunds.push(form);
+        refundIds.set(key, id);
+        await stand.beforeAnswer();
+        return Response.json({ id, object: "refund", status: "succeeded" });
+      }
       const known = byKey.get(key);
       if (known) return Response.json(known);
       const serial = sessions.length + 1;

@@ -134,7 +134,7 @@ function startServer(runDir: string, ownerPid: number): PostgresServer {
   const settings = [
     "listen_addresses = '127.0.0.1'",
     `unix_socket_directories = '${homeDir}'`,
-    "max_connections = 200",
+    "max_connections = 400",
     "shared_buffers = 64MB",
     "fsync = off",
     "synchronous_commit = off",

@@ -61,9 +61,19 @@ export function SaveRow({
   children?: ReactNode;
 }) {
   const t = useT();
+  const isIdle = isBusy || !isDirty;
   return (
     <div className="flex flex-wrap gap-2">
-      <button type="submit" className="btn btn-primary" disabled={isBusy || !isDirty} aria-busy={isBusy}>
+      {/* Not `disabled`: whoever has just saved by it would lose the focus. */}
+      <button
+        type="submit"
+        className={isIdle ? "btn btn-disabled" : "btn btn-primary"}
+        aria-disabled={isIdle}
+        aria-busy={isBusy}
+        onClick={(event) => {
+          if (isIdle) event.preventDefault();
+        }}
+      >
         {label ?? t("common.save")}
       </button>
       {children}

@@ -1,6 +1,6 @@
 // Where the account is signed in: this device first, each other one with its way out, and all of them at once.
 // Refuses to sign out this device here: that is what signing out is for.
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { MonitorSmartphone } from "lucide-react";
 import { api, call } from "../../lib/api.ts";
 import { useT } from "../../lib/i18n.ts";
@@ -25,6 +25,7 @@ export function DevicesCard({ initial }: { initial: readonly Device[] }) {
   const t = useT();
   const [devices, setDevices] = useState(initial);
   const [isBusy, setBusy] = useState(false);
+  const list = useRef<HTMLUListElement>(null);
   const load = async () => {
     try {
       setDevices((await call(api.user.sessions.get())) as Device[]);
@@ -43,6 +44,8 @@ export function DevicesCard({ initial }: { initial: readonly Device[] }) {
       setBusy(false);
     }
     await load();
+    // What was pressed is gone with its device.
+    if (document.activeElement === document.body) list.current?.focus();
   };
   const nameOf = ({ device }: Device) => device || t("personal.deviceUnknown");
   const signOut = (row: Device) =>
@@ -62,7 +65,7 @@ export function DevicesCard({ initial }: { initial: readonly Device[] }) {
   const others = devices.filter(({ current }) => !current);
   return (
     <Card id="devices" title={t("personal.devices")} note={t("personal.devicesNote")}>
-      <ul className="divide-y divide-base-300">
+      <ul className="divide-y divide-base-300" ref={list} tabIndex={-1}>
         {devices.map((row) => (
           <li key={row.id} className="flex flex-wrap items-center gap-x-4 gap-y-1 py-2">
             <div className="min-w-0 grow">

@@ -1,7 +1,7 @@
 // What users of one group pay in another: a matrix whose empty cells show the used group's own ratio, faint.
 // Refuses to leave the meaning of a number open: the cell at hand is said as a sentence.
 import { useSignals } from "@preact/signals-react/runtime";
-import { X } from "lucide-react";
+import { Search, X } from "lucide-react";
 import { useState } from "react";
 import { useT } from "../../lib/i18n.ts";
 import type { Translate } from "../../lib/i18n.ts";
@@ -96,6 +96,37 @@ function columnsOf(desk: Desk, t: Translate, groups: readonly string[]): SheetCo
 /** With more groups than this only those of an override are columns: a matrix of hundreds by hundreds is read by nobody. */
 const MOST_COLUMNS = 24;
 
+/** Groups of users and groups that they use whose names hold the text; where only one side has one, the other stays whole. */
+function sought<Row extends { name: string }>(
+  all: { rows: readonly Row[]; groups: readonly string[] },
+  typed: string,
+): { rows: readonly Row[]; groups: readonly string[] } {
+  const text = typed.trim().toLowerCase();
+  const rows = all.rows.filter(({ name }) => name.toLowerCase().includes(text));
+  const groups = all.groups.filter((name) => name.toLowerCase().includes(text));
+  if (rows.length > 0) return { rows, groups: groups.length > 0 ? groups : all.groups };
+  return { rows: groups.length > 0 ? all.rows : [], groups };
+}
+
+function FindGroup({ typed, onType }: { typed: string; onType: (text: string) => void }) {
+  const t = useT();
+  return (
+    <label className="input mb-3 w-72 max-sm:w-full">
+      <Search aria-hidden size={16} className="text-muted" />
+      <input
+        type="search"
+        className="mono grow"
+        aria-label={t("desk.sheet.overrides.find")}
+        placeholder={t("desk.sheet.overrides.find")}
+        autoComplete="off"
+        spellCheck={false}
+        value={typed}
+        onChange={(event) => onType(event.target.value)}
+      />
+    </label>
+  );
+}
+
 export default function Overrides({ desk }: SectionProps) {
   useSignals();
   const t = useT();
@@ -113,13 +144,17 @@ export default function Overrides({ desk }: SectionProps) {
   const priced = new Set(pricedGroups(desk));
   const all = [...priced, ...[...used].filter((group) => !priced.has(group))];
   const groups = all.length > MOST_COLUMNS ? all.filter((group) => used.has(group)) : all;
+  const [typed, setTyped] = useState("");
+  const found = sought({ rows, groups }, typed);
+  const isLarge = rows.length > MOST_COLUMNS || groups.length > MOST_COLUMNS;
   return (
     <GroupSection desk={desk} intro={t("desk.sheet.overrides.intro")}>
+      {isLarge ? <FindGroup typed={typed} onType={setTyped} /> : null}
       <Sheet
         label={t("desk.section.overrides")}
-        rows={rows}
+        rows={found.rows}
         keyOf={({ name }) => name}
-        columns={columnsOf(desk, t, groups)}
+        columns={columnsOf(desk, t, found.groups)}
         write={(cells, label) => desk.write(matrixEdits(desk, cells), label)}
         changed={(userGroup, group) => {
           const before = storedOverridesOf(desk, userGroup).get(group);
@@ -128,7 +163,13 @@ export default function Overrides({ desk }: SectionProps) {
         }}
         onUndo={stepsOf(desk).undo}
         onRedo={stepsOf(desk).redo}
-        empty={<Empty title={t("desk.sheet.overrides.none")} text={t("desk.sheet.overrides.noneText")} />}
+        empty={
+          rows.length === 0 ? (
+            <Empty title={t("desk.sheet.overrides.none")} text={t("desk.sheet.overrides.noneText")} />
+          ) : (
+            <Empty title={t("desk.sheet.overrides.notFound", { text: typed.trim() })} />
+          )
+        }
       />
       <div className="mt-3 flex flex-wrap gap-x-6 gap-y-2">
         <GroupPicker
@@ -157,7 +198,7 @@ export default function Overrides({ desk }: SectionProps) {
       )}
       <Meaning
         desk={desk}
-        rows={rows}
+        rows={found.rows}
         onRemove={(name) => {
           setAdded(added.filter((each) => each !== name));
           announce("form.map.removed", { key: name });
@@ -172,6 +213,8 @@ export default function Overrides({ desk }: SectionProps) {
 
 /** More sentences than this are no explanation any more. */
 const MOST_SENTENCES = 12;
+/** Groups of users that are told of at first, and with every "more". */
+const MOST_TOLD = 20;
 
 /** What the cells mean, in words: "users of vip calling premium pay 0.8 in place of 1.2". */
 function Meaning({
@@ -185,12 +228,13 @@ function Meaning({
 }) {
   useSignals();
   const t = useT();
+  const [most, setMost] = useState(MOST_TOLD);
   if (rows.length === 0) return null;
   return (
     <section className="mt-6 max-w-3xl" aria-label={t("desk.sheet.overrides.meaning")}>
       <h2 className="text-sm font-semibold">{t("desk.sheet.overrides.meaning")}</h2>
       <ul>
-        {rows.map(({ name, ratios }) => {
+        {rows.slice(0, most).map(({ name, ratios }) => {
           const isGone = ratios.size === 0 && storedOverridesOf(desk, name).size > 0;
           const remove = t("desk.sheet.overrides.remove", { group: name });
           return (
@@ -231,6 +275,11 @@ function Meaning({
           );
         })}
       </ul>
+      {rows.length > most ? (
+        <button type="button" className="btn btn-default mt-2" onClick={() => setMost(most + MOST_TOLD)}>
+          {t("sheet.more", { count: rows.length - most })}
+        </button>
+      ) : null}
     </section>
   );
 }

@@ -235,7 +235,7 @@ function AmountPart({ offers, text, setText, minimum, problem: shown }: AmountPa
           aria-invalid={shown !== "" || undefined}
           aria-describedby={`${id}-hint`}
           onChange={(event) => setText(event.target.value)}
-          onBlur={() => typed === undefined || setText(amountText(typed))}
+          onBlur={() => typed === undefined || isOwnCurrency() || setText(amountText(typed))}
         />
       </div>
       <p

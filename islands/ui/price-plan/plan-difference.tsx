@@ -149,6 +149,14 @@ function EntryStep({ entry: { when, kind, tool, before, after } }: { entry: Mode
   );
 }
 
+/** A plan on sale: what becomes of its terms; one that is new or goes is told whole. */
+function PlanTerms({ change }: { change: Change }) {
+  const t = useT();
+  const text = termsText(t, change);
+  if (change.before === null) return <FromTo before={t("plan.none")} after={text} />;
+  return change.after === null ? <FromTo before={text} after={t("plan.none")} /> : text;
+}
+
 function OtherChanges({ changes }: { changes: readonly Change[] }) {
   const t = useT();
   const [isWhole, setWhole] = useState(false);
@@ -164,8 +172,8 @@ function OtherChanges({ changes }: { changes: readonly Change[] }) {
               <div key={change.name} className="flex flex-wrap items-baseline gap-x-2">
                 <dt className="mono grow text-muted wrap-anywhere">{placeName(change)}</dt>
                 <dd className="ml-auto min-w-0 text-right wrap-anywhere">
-                  {key === SOLD_PLANS && change.before !== null && change.after !== null ? (
-                    termsText(t, change)
+                  {key === SOLD_PLANS ? (
+                    <PlanTerms change={change} />
                   ) : (
                     <FromTo
                       before={entryText(t, key, change.before)}

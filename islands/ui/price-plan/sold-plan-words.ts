@@ -52,7 +52,7 @@ function termText(t: Translate, term: string, value: Term | undefined): string {
   if (value === "") return t("plan.empty");
   if (term === "duration_unit") return t(`plans.unitName.${value}`);
   if (term === "reset") return t(`plans.resetName.${value}`);
-  if (term === "stack") return t(value === "parallel" ? "plans.stackParallel" : "plans.stackExtend");
+  if (term === "stack") return t(`plans.stackName.${value}`);
   return value;
 }
 
@@ -63,11 +63,11 @@ export interface TermLine {
   after: string;
 }
 
-/** The terms that differ; all of them of a plan that is new or goes. */
+/** The terms that differ; of a plan that is new or goes all that say something. */
 export function termLines(t: Translate, change: Change): TermLine[] {
   const [before, after] = [termsOf(change.before), termsOf(change.after)];
   return Object.entries(TITLES).flatMap(([term, title]) =>
-    before?.[term] === after?.[term]
+    before?.[term] === after?.[term] || (!(before && after) && (before ?? after)?.[term] === "")
       ? []
       : [
           {
@@ -80,11 +80,12 @@ export function termLines(t: Translate, change: Change): TermLine[] {
   );
 }
 
-/** The same in one line: "Price: 9.90 → 12.00; On sale: Yes → No". */
+/** The same in one line: "Price: 9.90 → 12.00; On sale: Yes → No"; a plan that is new or goes by its terms alone. */
 export function termsText(t: Translate, change: Change): string {
-  const { before, after } = change;
-  if (!termsOf(before) || !termsOf(after)) return placeName(change);
-  return termLines(t, change)
-    .map((line) => `${line.title}: ${line.before} → ${line.after}`)
-    .join(t("plan.semicolon"));
+  const isKept = termsOf(change.before) !== undefined && termsOf(change.after) !== undefined;
+  const texts = termLines(t, change).map(({ title, before, after }) => {
+    const value = isKept ? `${before} → ${after}` : change.after === null ? before : after;
+    return `${title}: ${value}`;
+  });
+  return texts.join(t("plan.semicolon"));
 }

@@ -119,14 +119,17 @@ function savePlan(
   id: number,
   terms: (before: PlanFields | undefined) => PlanFields | undefined,
 ): Promise<number> {
-  return deps.options.write(function* (tx) {
-    yield* lockPrices(deps.db, tx);
-    const after = terms(id === 0 ? undefined : yield* termsInside(deps.db, tx, id));
-    const ratios = deps.options.get("GroupRatio");
-    const columns = after && planColumns((group) => Object.hasOwn(ratios, group), after);
-    const beside = yield* writePlanSteps(deps, tx, [{ id, columns }]);
-    return { writes: [], beside, value: id === 0 ? Number(beside[0]?.name) : id };
-  }, author);
+  return deps.options.write(
+    function* (tx) {
+      yield* lockPrices(deps.db, tx);
+      const after = terms(id === 0 ? undefined : yield* termsInside(deps.db, tx, id));
+      const ratios = deps.options.get("GroupRatio");
+      const columns = after && planColumns((group) => Object.hasOwn(ratios, group), after);
+      const beside = yield* writePlanSteps(deps, tx, [{ id, columns }]);
+      return { writes: [], beside, value: id === 0 ? Number(beside[0]?.name) : id };
+    },
+    { ...author, kind: "plans" },
+  );
 }
 
 /** Answers the id of the new plan. */

@@ -1,8 +1,9 @@
-// The budget and limits that are in force for a user, with what is spent of the budget, as the wire has them.
+// The budget and limits that are in force for a user, or that a key has, with what is spent of the budget, as the wire has them.
 // Refuses administrators who look at a same or higher rank.
-import type { BudgetPeriod } from "../../shared/key-limits.ts";
-import type { Deps, UserAccount } from "../deps.ts";
+import type { BudgetPeriod, KeyLimits } from "../../shared/key-limits.ts";
+import type { Deps, TokenAccount, UserAccount } from "../deps.ts";
 import { budgetUse } from "../limits/limits.ts";
+import type { Spender } from "../limits/period-use.ts";
 import { getUserFor } from "./users.ts";
 
 /** In force for a user over all keys: their own, else their group's, else everybody's; 0 = no such limit. */
@@ -27,9 +28,21 @@ export async function ownLimits(
 ): Promise<OwnLimits | null> {
   const limits = deps.limits.limitsOfUser(user);
   if (!limits) return null;
+  return limitsWithUse(deps, { userId: user.id, tokenId: 0 }, limits);
+}
+
+/** null where nothing limits the key by itself. */
+export async function limitsOfKey(
+  deps: Deps,
+  { id, user, keyLimits }: Pick<TokenAccount, "id" | "user" | "keyLimits">,
+): Promise<OwnLimits | null> {
+  return keyLimits ? limitsWithUse(deps, { userId: user.id, tokenId: id }, keyLimits) : null;
+}
+
+async function limitsWithUse(deps: Deps, spender: Spender, limits: KeyLimits): Promise<OwnLimits> {
   // What was answered is in the tables, wherever they are.
   await deps.ledger.entered();
-  const use = await budgetUse(deps, { userId: user.id, tokenId: 0 }, limits);
+  const use = await budgetUse(deps, spender, limits);
   return {
     budget_quota: limits.budgetQuota,
     budget_period: limits.budgetPeriod,

@@ -15,11 +15,11 @@ export const prices: Readonly<Record<string, ConsoleOperation>> = {
     tag: "Prices",
     summary: "List the changes of prices",
     description:
-      "The latest first; `revision` is the latest of all. Every write of a price, ratio or group is one, by whichever call.",
+      "The latest first; `revision` is the latest of all. Every write of a price, ratio, group or plan on sale is one, by whichever call.",
     fields: {
       p: "Page; the first is 1.",
       after: "Only later revisions than this one.",
-      name: "Only revisions that touched this model or group.",
+      name: "Only revisions that touched this model or group, or the plan of this title.",
     },
   },
   "GET /api/price/revisions/{id}": {
@@ -50,6 +50,9 @@ export const prices: Readonly<Record<string, ConsoleOperation>> = {
   "POST /api/price/drafts": {
     tag: "Prices",
     summary: "Begin a draft",
+    description:
+      "`key` is an option that holds prices and `name` an entry of it, or `Plans` and the id of a plan on sale; of a plan, " +
+      "`after` names the terms that change, and a `name` that is no number makes a new one.",
     body: { title: "Autumn", note: "New list prices", changes: [change] },
   },
   "PUT /api/price/drafts": {

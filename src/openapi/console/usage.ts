@@ -92,7 +92,7 @@ export const usage: Readonly<Record<string, ConsoleOperation>> = {
     tag: "Usage",
     summary: "What a key may spend and has spent",
     description:
-      "In quota units, for whoever holds the key. Open to pages of every site, sixty times a minute.",
+      "In quota units, for whoever holds the key; `limits` are the budget and the limits of the key itself, null without any. Open to pages of every site, sixty times a minute.",
     key: "apiKey",
   },
   "GET /api/log/clear_count": {

@@ -12,6 +12,7 @@ import type { TestClock } from "../../support/clock.ts";
 import { answer, gate } from "../../support/fake-upstream.ts";
 import { HI, MODEL, startGateway, until } from "../support.ts";
 import type { Gateway } from "../support.ts";
+import { ask } from "./holds-support.ts";
 
 const PRICE = 10;
 const dollars = (units: number) => JSON.stringify({ [MODEL]: units / 500_000 });
@@ -69,6 +70,20 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     expect(await refused.text()).toContain("2026-11-28 00:00");
     expect(g.upstream.requests).toHaveLength(50);
     expect(await spentBy(id)).toBe(500);
+    const told = await fetch(`${g.app.url}/api/usage/token`, {
+      headers: { authorization: `Bearer ${bearer}` },
+    });
+    expect(await told.json()).toMatchObject({
+      data: {
+        limits: {
+          budget_quota: 505,
+          budget_period: "day",
+          budget_used: 500,
+          budget_resets_at: NOON / 1000 + 12 * 3600,
+          rpm_limit: 0,
+        },
+      },
+    });
   });
 
   test("never more calls at once than the key allows, and the next as soon as one ends", async () => {
@@ -319,6 +334,27 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     expect(ofGemini).toBeInstanceOf(ApiError);
     expect(ofGemini).toMatchObject({ status: 429 });
     expect(String(ofGemini)).toContain("RESOURCE_EXHAUSTED");
+    // A limit of a minute: the same in each dialect, with its name and when to come back.
+    const { key: limited } = await key({ rpmLimit: 1 });
+    expect((await call(limited)).status).toBe(200);
+    g.upstream.reset();
+    const openaiForm = { error: { code: "key_limit_exceeded" } };
+    for (const [dialect, form] of [
+      ["openai-chat", openaiForm],
+      ["openai-responses", openaiForm],
+      ["anthropic", { type: "error", error: { type: "rate_limit_error" } }],
+      ["gemini", { error: { code: 429, status: "RESOURCE_EXHAUSTED" } }],
+    ] as const) {
+      const response = await ask(g, dialect, MODEL, { key: limited });
+      expect([response.status, response.headers.get("x-weir-error-code")]).toEqual([
+        429,
+        "key_limit_exceeded",
+      ]);
+      expect(response.headers.get("retry-after")).toBe("60");
+      const body = (await response.json()) as { error: { message: string } };
+      expect(body).toMatchObject(form);
+      expect(body.error.message).toContain("rpm_limit");
+    }
     expect(g.upstream.requests).toHaveLength(0);
   });
 });

@@ -3,9 +3,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { sql } from "drizzle-orm";
 import { audit } from "../../../src/core/ledger/audit.ts";
-import { answer, refuse } from "../../support/fake-upstream.ts";
+import { answer, CUT, gate, json, refuse } from "../../support/fake-upstream.ts";
 import { MODEL, startGateway, until } from "../support.ts";
 import type { Gateway } from "../support.ts";
+import { ask, longStream, wordsIn } from "./holds-support.ts";
 
 const NANOS_PER_UNIT = 2000;
 
@@ -137,6 +138,82 @@ for (const database of ["sqlite", "postgres"] as const) {
         return now.nanos > before.nanos ? now : undefined;
       });
       expect(after).toEqual({ ...before, nanos: before.nanos + 6_000_000, lost: before.lost + 6_000_000 });
+    });
+
+    test("so does an answer of status 200 that holds an error and a usage", async () => {
+      const before = await sums();
+      const error = { message: "broke while answering", type: "server_error", code: "overloaded" };
+      gateway.upstream.script(json({ error, usage: usage(5000, 0, 1000) }));
+      expect((await gateway.chat()).status).not.toBe(200);
+      const after = await until(async () => {
+        const now = await sums();
+        return now.nanos > before.nanos ? now : undefined;
+      });
+      expect(after).toEqual({ ...before, nanos: before.nanos + 6_000_000, lost: before.lost + 6_000_000 });
+    });
+
+    describe("streams, as they came and converted", () => {
+      const CLAUDE = "claude-3-5-haiku-latest";
+      /** Nanos of a token at a dollar, and at four, a million. */
+      const [IN, OUT] = [1000, 4000];
+      beforeAll(async () => {
+        nowMs += 60_000;
+        await gateway.setOption("ModelRatio", JSON.stringify({ [MODEL]: 1, [CLAUDE]: 1 }));
+        const channelId = await gateway.app.createChannel({
+          type: 14,
+          models: CLAUDE,
+          baseUrl: gateway.upstream.url,
+        });
+        const price = JSON.stringify({ in: 1, out: 4 });
+        await setCost({ channelId, price });
+        await gateway.app.deps.costs.refresh([channelId]);
+        await setCost({ model: MODEL, price });
+      });
+
+      test.each([
+        ["openai-chat", MODEL, "openai-chat"],
+        ["openai-chat", CLAUDE, "anthropic"],
+        ["anthropic", MODEL, "openai-chat"],
+        ["gemini", CLAUDE, "anthropic"],
+        ["openai-responses", CLAUDE, "anthropic"],
+      ] as const)(
+        "%s of %s: by the usage that its upstream reported; cut off after 200, by what was charged",
+        async (client, model, upstream) => {
+          const call = () => ask(gateway, client, model, { key: gateway.key, stream: true });
+          gateway.upstream.script(
+            longStream(upstream, { words: 20, per: 5, usage: { input: 100, output: 20 } }),
+          );
+          const whole = await gateway.charged(async () => (await call()).text());
+          expect(adminInfo(whole)["cost_nanos"]).toBe(100 * IN + 20 * OUT);
+
+          const before = await sums();
+          const { steps, ...head } = longStream(upstream, { words: 20, per: 5 });
+          // All of its text has come, and nothing of its end.
+          const ends = upstream === "anthropic" ? 3 : 2;
+          const arrived = gate();
+          gateway.upstream.script({ ...head, steps: [...steps.slice(0, -ends), arrived, CUT] });
+          const cut = await gateway.charged(async () => {
+            const response = await call();
+            expect(response.status).toBe(200);
+            let text = "";
+            for await (const part of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+              text += part;
+              if (wordsIn(text) === 20) arrived.open();
+            }
+          });
+          expect(cut.other).toMatchObject({ end_reason: "upstream-cut" });
+          expect(cut.completionTokens).toBeGreaterThanOrEqual(20);
+          if (upstream === "anthropic") expect(cut.promptTokens).toBe(11);
+          const nanos = cut.promptTokens * IN + cut.completionTokens * OUT;
+          expect(adminInfo(cut)["cost_nanos"]).toBe(nanos);
+          const after = await sums();
+          expect([after.nanos, after.costCount, after.lost]).toEqual([
+            before.nanos + nanos,
+            before.costCount + 1,
+            before.lost,
+          ]);
+        },
+      );
     });
   });
 }

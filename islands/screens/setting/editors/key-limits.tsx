@@ -1,20 +1,17 @@
 // Budgets and limits of users as operators set them: one row for everybody, one for each group that has its own; JSON beside.
 // Refuses to lose what is no number: it is written as it was typed, and the server names it.
-import { Plus, X } from "lucide-react";
-import { useEffect, useId, useRef, useState } from "react";
 import type { ReactNode } from "react";
 import { isBudgetPeriod, LIMIT_NUMBERS, readLimitFields } from "../../../../src/shared/key-limits.ts";
 import type { BudgetPeriod, LimitFields, LimitNumber } from "../../../../src/shared/key-limits.ts";
-import { api, call } from "../../../lib/api.ts";
 import { siteDisplay } from "../../../lib/format.ts";
 import { useT } from "../../../lib/i18n.ts";
 import { parseMap, writeMap } from "../../../lib/json-map.ts";
-import { announce } from "../../../lib/toasts.ts";
 import { BUDGET_PERIODS } from "../../../ui/limit-fields.tsx";
 import { amountText, quotaOf } from "../../../ui/money-field.tsx";
 import type { OptionEditorProps } from "../editor-props.ts";
+import { GroupRows, useGroupNames } from "./group-rows.tsx";
+import type { GroupRow } from "./group-rows.tsx";
 import { besideOf, JsonBeside, newId, useRowsOf } from "./json-beside.tsx";
-import { FailureLine } from "./panel-block.tsx";
 import { isWholeBetween } from "./sentence.tsx";
 
 const OF_GROUPS = "KeyLimitsGroup";
@@ -22,10 +19,8 @@ const OF_GROUPS = "KeyLimitsGroup";
 /** As typed: an amount as the site shows money, whole numbers; empty = not set here. */
 type Typed = Record<LimitNumber, string> & { budget_period: BudgetPeriod };
 
-interface LimitRow {
-  id: number;
-  /** Not of the row for everybody. */
-  group: string;
+/** The row for everybody has no group. */
+interface LimitRow extends GroupRow {
   typed: Typed;
 }
 
@@ -115,96 +110,36 @@ function EverybodysLimits(props: OptionEditorProps) {
 
 function GroupLimits(props: OptionEditorProps) {
   const t = useT();
-  const id = useId();
-  const list = useRef<HTMLUListElement>(null);
   const groups = useGroupNames();
   const { value, onChange, option, disabled } = props;
   const { rows, setRows } = useRowsOf(value, onChange, GROUPS);
-  const names = rows?.map(({ group }) => group.trim()) ?? [];
-  const change = (at: number, part: Partial<LimitRow>) =>
-    setRows((rows ?? []).map((row, index) => (index === at ? { ...row, ...part } : row)));
-  const remove = (at: number) => {
-    announce("form.map.removed", { key: names[at] ?? "" });
-    setRows((rows ?? []).filter((_, index) => index !== at));
-    setTimeout(() => document.getElementById(`${id}-add`)?.focus());
-  };
   return (
     <JsonBeside {...besideOf(props)} label={t(`option.title.${option.key}`)} isReadable={rows !== undefined}>
-      <datalist id={`${id}-groups`}>
-        {groups.map((group) => (
-          <option key={group} value={group} />
-        ))}
-      </datalist>
-      {rows?.length === 0 ? <p className="text-dense text-muted">{t("editor.limits.noGroups")}</p> : null}
-      <ul ref={list}>
-        {rows?.map((row, at) => {
-          const who = row.group.trim() || String(at + 1);
-          const isTwice = row.group.trim() !== "" && names.indexOf(row.group.trim()) !== at;
-          return (
-            <li key={row.id} className="flex items-start gap-2 border-b border-base-300 py-3">
-              <div className="min-w-0 grow">
-                <LimitInputs
-                  name={who}
-                  typed={row.typed}
-                  disabled={disabled}
-                  onChange={(typed) => change(at, { typed })}
-                >
-                  <Labelled label={t("editor.limits.group")}>
-                    <input
-                      className="input input-sm mono w-36"
-                      aria-label={t("editor.limits.groupOf", { row: at + 1 })}
-                      aria-invalid={isTwice || undefined}
-                      list={`${id}-groups`}
-                      autoComplete="off"
-                      spellCheck={false}
-                      disabled={disabled}
-                      value={row.group}
-                      onChange={(event) => change(at, { group: event.target.value })}
-                    />
-                  </Labelled>
-                </LimitInputs>
-                {isTwice ? <FailureLine text={t("editor.twice", { name: row.group.trim() })} /> : null}
-              </div>
-              <button
-                type="button"
-                className="btn btn-ghost btn-square btn-sm flex-none"
-                aria-label={t("form.map.remove", { key: who })}
-                title={t("form.map.remove", { key: who })}
-                disabled={disabled}
-                onClick={() => remove(at)}
-              >
-                <X aria-hidden />
-              </button>
-            </li>
-          );
-        })}
-      </ul>
-      <button
-        id={`${id}-add`}
-        type="button"
-        className="btn btn-ghost btn-sm mt-1"
+      <GroupRows
+        rows={rows}
+        setRows={setRows}
+        fresh={(id) => ({ id, group: "", typed: typedOf({}) })}
+        groups={groups}
         disabled={disabled}
-        onClick={() => {
-          setRows([...(rows ?? []), { id: newId(), group: "", typed: typedOf({}) }]);
-          setTimeout(() => list.current?.querySelector<HTMLElement>("li:last-child input")?.focus());
+        words={{
+          none: t("editor.limits.noGroups"),
+          add: t("editor.limits.add"),
+          group: (row) => t("editor.limits.groupOf", { row }),
         }}
       >
-        <Plus aria-hidden size={14} />
-        {t("editor.limits.add")}
-      </button>
+        {({ row, who, group, change }) => (
+          <LimitInputs
+            name={who}
+            typed={row.typed}
+            disabled={disabled}
+            onChange={(typed) => change({ typed })}
+          >
+            <Labelled label={t("editor.limits.group")}>{group}</Labelled>
+          </LimitInputs>
+        )}
+      </GroupRows>
     </JsonBeside>
   );
-}
-
-/** Names of the groups there are, for suggestions; none where they cannot be had. */
-function useGroupNames(): readonly string[] {
-  const [names, setNames] = useState<readonly string[]>([]);
-  useEffect(() => {
-    call(api.group.get())
-      .then(setNames)
-      .catch(() => undefined);
-  }, []);
-  return names;
 }
 
 /** A heading over a field that names itself. */

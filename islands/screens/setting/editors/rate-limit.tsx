@@ -1,12 +1,11 @@
 // The rate limit as a rule that can be read: one sentence for everybody, one for each group that has its own.
 // Refuses to leave its effect to guesswork: the rule that applies to a chosen group is said in words.
-import { Plus, X } from "lucide-react";
-import { useEffect, useId, useRef, useState } from "react";
-import { api, call } from "../../../lib/api.ts";
+import { useId, useState } from "react";
 import { formatNumber } from "../../../lib/format.ts";
 import { useT } from "../../../lib/i18n.ts";
 import { parseMap, writeMap } from "../../../lib/json-map.ts";
-import { announce } from "../../../lib/toasts.ts";
+import { GroupRows, useGroupNames } from "./group-rows.tsx";
+import type { GroupRow } from "./group-rows.tsx";
 import type { OptionPanelProps } from "./panel-props.ts";
 import { JsonBeside, newId, useRowsOf } from "./json-beside.tsx";
 import { FailureLine, PanelBlock } from "./panel-block.tsx";
@@ -21,9 +20,7 @@ export const RATE_LIMIT_KEYS = [MINUTES, REQUESTS, SUCCESSES, GROUPS] as const;
 const MOST_MINUTES = 43_200;
 const MOST_REQUESTS = 1_000_000_000;
 
-interface GroupRule {
-  id: number;
-  group: string;
+interface GroupRule extends GroupRow {
   /** As typed. */
   requests: string;
   successes: string;
@@ -62,17 +59,6 @@ function writeRules(rules: readonly GroupRule[]): string {
 }
 
 const RULES = { read: readRules, write: writeRules };
-
-/** Names of the groups there are, for suggestions; none where they cannot be had. */
-function useGroupNames(): readonly string[] {
-  const [names, setNames] = useState<readonly string[]>([]);
-  useEffect(() => {
-    call(api.group.get())
-      .then(setNames)
-      .catch(() => undefined);
-  }, []);
-  return names;
-}
 
 export function RateLimitPanel(panel: OptionPanelProps) {
   const t = useT();
@@ -152,102 +138,54 @@ interface GroupRulesProps {
 
 function GroupRules({ text, onChange, describedBy, isInvalid, groups, minutes }: GroupRulesProps) {
   const t = useT();
-  const id = useId();
-  const list = useRef<HTMLUListElement>(null);
-  const label = t(`option.title.${GROUPS}`);
   const { rows, setRows } = useRowsOf(text, onChange, RULES);
-  const names = rows?.map(({ group }) => group.trim()) ?? [];
-  const change = (at: number, patch: Partial<GroupRule>) =>
-    setRows((rows ?? []).map((row, index) => (index === at ? { ...row, ...patch } : row)));
-  const remove = (at: number) => {
-    announce("form.map.removed", { key: names[at] ?? "" });
-    setRows((rows ?? []).filter((_, index) => index !== at));
-    setTimeout(() => document.getElementById(`${id}-add`)?.focus());
-  };
   return (
     <JsonBeside
-      label={label}
+      label={t(`option.title.${GROUPS}`)}
       value={text}
       onChange={onChange}
       isReadable={rows !== undefined}
       describedBy={describedBy}
       isInvalid={isInvalid || undefined}
     >
-      <datalist id={`${id}-groups`}>
-        {groups.map((group) => (
-          <option key={group} value={group} />
-        ))}
-      </datalist>
-      {rows?.length === 0 ? <p className="text-dense text-muted">{t("editor.rate.noGroups")}</p> : null}
-      <ul ref={list}>
-        {rows?.map((row, at) => {
-          const isTwice = row.group.trim() !== "" && names.indexOf(row.group.trim()) !== at;
-          const who = row.group.trim() || String(at + 1);
-          return (
-            <li key={row.id} className="flex items-start gap-2 border-b border-base-300 py-2">
-              <div className="min-w-0 grow">
-                <Sentence
-                  text={t("editor.rate.groupSentence", { minutes })}
-                  holes={{
-                    group: (
-                      <input
-                        className="input input-sm mono w-36"
-                        aria-label={t("editor.rate.group", { row: at + 1 })}
-                        aria-invalid={isTwice || undefined}
-                        list={`${id}-groups`}
-                        autoComplete="off"
-                        spellCheck={false}
-                        value={row.group}
-                        onChange={(event) => change(at, { group: event.target.value })}
-                      />
-                    ),
-                    requests: (
-                      <NumberHole
-                        label={t("editor.rate.requestsOf", { name: who })}
-                        value={row.requests}
-                        onChange={(requests) => change(at, { requests })}
-                        min={0}
-                        max={MOST_REQUESTS}
-                      />
-                    ),
-                    successes: (
-                      <NumberHole
-                        label={t("editor.rate.successesOf", { name: who })}
-                        value={row.successes}
-                        onChange={(successes) => change(at, { successes })}
-                        min={1}
-                        max={MOST_REQUESTS}
-                      />
-                    ),
-                  }}
-                />
-                {isTwice ? <FailureLine text={t("editor.twice", { name: row.group.trim() })} /> : null}
-              </div>
-              <button
-                type="button"
-                className="btn btn-ghost btn-square btn-sm flex-none"
-                aria-label={t("form.map.remove", { key: who })}
-                title={t("form.map.remove", { key: who })}
-                onClick={() => remove(at)}
-              >
-                <X aria-hidden />
-              </button>
-            </li>
-          );
-        })}
-      </ul>
-      <button
-        id={`${id}-add`}
-        type="button"
-        className="btn btn-ghost btn-sm mt-1"
-        onClick={() => {
-          setRows([...(rows ?? []), { id: newId(), group: "", requests: "0", successes: "1000" }]);
-          setTimeout(() => list.current?.querySelector<HTMLElement>("li:last-child input")?.focus());
+      <GroupRows
+        rows={rows}
+        setRows={setRows}
+        fresh={(id) => ({ id, group: "", requests: "0", successes: "1000" })}
+        groups={groups}
+        words={{
+          none: t("editor.rate.noGroups"),
+          add: t("editor.rate.addGroup"),
+          group: (row) => t("editor.rate.group", { row }),
         }}
       >
-        <Plus aria-hidden size={14} />
-        {t("editor.rate.addGroup")}
-      </button>
+        {({ row, who, group, change }) => (
+          <Sentence
+            text={t("editor.rate.groupSentence", { minutes })}
+            holes={{
+              group,
+              requests: (
+                <NumberHole
+                  label={t("editor.rate.requestsOf", { name: who })}
+                  value={row.requests}
+                  onChange={(requests) => change({ requests })}
+                  min={0}
+                  max={MOST_REQUESTS}
+                />
+              ),
+              successes: (
+                <NumberHole
+                  label={t("editor.rate.successesOf", { name: who })}
+                  value={row.successes}
+                  onChange={(successes) => change({ successes })}
+                  min={1}
+                  max={MOST_REQUESTS}
+                />
+              ),
+            }}
+          />
+        )}
+      </GroupRows>
     </JsonBeside>
   );
 }

@@ -96,6 +96,34 @@ export async function startFlow(deps: FlowDeps, request: FlowRequest): Promise<P
   return { state, ...secrets, intent, startedAt: now, redirectUri: redirectUri(deps, provider ?? "") };
 }
 
+/**
+ * Uses up what this session began with a provider that brings no state back (Telegram). Throws a Failure `oauth_state` where
+ * there is nothing: a foreign link would bind a stranger's account.
+ */
+export async function returnWithoutState(
+  deps: FlowDeps,
+  { provider, browser, sessionId }: Omit<FlowReturn, "state">,
+): Promise<void> {
+  const { authFlows } = deps.db.t;
+  const now = nowSeconds(deps);
+  const begun = await deps.db.orm
+    .update(authFlows)
+    .set({ usedAt: now })
+    .where(
+      and(
+        eq(authFlows.kind, "oauth"),
+        eq(authFlows.provider, provider),
+        eq(authFlows.browserHash, sha256Hex(browser)),
+        eq(authFlows.sessionId, sessionId),
+        isNull(authFlows.usedAt),
+        gt(authFlows.expiresAt, now),
+      ),
+    )
+    .returning({ id: authFlows.id });
+  if (browser === "" || sessionId === "" || begun.length === 0)
+    throw new Failure("forbidden", "oauth_state", { status: 403 });
+}
+
 export interface FlowReturn {
   provider: string;
   state: string;

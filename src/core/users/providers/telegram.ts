@@ -64,6 +64,21 @@ export function telegramProfile(
   return { profile, hash };
 }
 
+const PAGE = "https://oauth.telegram.org/auth";
+
+/**
+ * Telegram's page, which sends the browser back to `returnTo` with the signed result: no script of theirs runs on ours.
+ * Throws a Failure where the site has no address of its own to come back to.
+ */
+export function telegramPage({ options }: Pick<Deps, "options">, returnTo: string): URL {
+  const address = URL.parse(options.get("ServerAddress"));
+  if (!address) throw refuse("option_needs_site_address");
+  const [bot = ""] = options.get("TelegramBotToken").split(":");
+  return new URL(
+    `${PAGE}?${new URLSearchParams({ bot_id: bot, origin: address.origin, return_to: returnTo })}`,
+  );
+}
+
 /** Takes a signature for this use; false where it was used before, on whichever node. */
 async function claimSignature({ db, clock }: Pick<Deps, "db" | "clock">, hash: string): Promise<boolean> {
   const { authFlows } = db.t;

@@ -7,6 +7,7 @@ import { channelBulk } from "./api/channel-bulk.ts";
 import { channelHealth } from "./api/channel-health.ts";
 import { channelKeys } from "./api/channel-keys.ts";
 import { channelOps } from "./api/channel-ops.ts";
+import { channelUpstream } from "./api/channel-upstream.ts";
 import { channelRules } from "./api/channel-rules.ts";
 import { channels } from "./api/channels.ts";
 import { costs } from "./api/costs.ts";
@@ -100,7 +101,8 @@ function channelRoutes(deps: Deps, session: SessionSettings, { watch, probe }: O
     .use(channelRules(deps, session, probe)) //     /api/channel/try_rules
     .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy
     .use(channelKeys(deps, session, watch)) // /api/channel/keys, multi_key/manage
-    .use(channelHealth(deps, session)) // /api/channel/cells
+    .use(channelUpstream(deps, session, { watch, probe })) // /api/channel/upstream_updates
+    .use(channelHealth(deps, session, probe)) // /api/channel/cells, route
     .use(channelBulk(deps, session)) //   /api/channel/batch, tag, disabled, fix
     .use(channels(deps, session)); //      /api/channel
 }

@@ -10,6 +10,10 @@ export type ChannelSummary = ResponseData<typeof api.channel.summary.get>;
 /** A channel's keys in pages, and what a test of them found. */
 export type ChannelKeys = ResponseData<typeof api.channel.multi_key.manage.post>;
 export type ChannelKeyState = ChannelKeys["keys"][number];
+/** What an upstream's list of models proposes for a channel. */
+export type ModelProposal = ResponseData<typeof api.channel.upstream_updates.detect.post>;
+/** Who would serve a call, and why not the others. */
+export type RouteReport = ResponseData<typeof api.channel.route.post>;
 export type ChannelCell = ResponseData<ReturnType<typeof api.channel.cells>["get"]>[number];
 export type UserRow = ResponseData<typeof api.user.search.get>["items"][number];
 export type UserBulkHead = ResponseData<typeof api.user.bulk.get>[number];

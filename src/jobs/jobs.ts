@@ -26,6 +26,9 @@ const DAY = 24 * HOUR;
 /** Seconds between two looks at open tasks; the scheduler's own pace is the lower bound. */
 const TASK_SECONDS = 15;
 
+/** Seconds between two looks at upstreams' lists of models; only channels that ask for it are looked at. */
+const UPSTREAM_MODELS_SECONDS = 30 * MINUTE;
+
 /** Seconds between two looks for drafts of prices whose moment has come. */
 const PRICE_SECONDS = 10;
 
@@ -70,6 +73,11 @@ export function jobsOf(
       name: "channel-balance",
       everySeconds: () => options.get("relay.channel_balance_minutes") * MINUTE,
       run: () => watch.updateBalances(),
+    },
+    {
+      name: "upstream-models",
+      everySeconds: () => UPSTREAM_MODELS_SECONDS,
+      run: async () => void (await watch.upstreamModels.detectAll()),
     },
     { name: "key-probe", everySeconds: () => MINUTE, run: () => watch.probeOffKeys() },
     {

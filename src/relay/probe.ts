@@ -1,9 +1,11 @@
 // One channel asked on purpose: a small test call, the account's balance, the list of its models. Charges nobody, and one
 // bad key of several never speaks for its channel.
+import { and, eq } from "drizzle-orm";
 import { upstreamModel } from "../core/channels/rows.ts";
 import type { Channel } from "../core/channels/rows.ts";
 import type { ChannelProbe, ProbeResult } from "../core/channels/watch.ts";
-import type { Deps } from "../core/deps.ts";
+import type { RouteQuestion } from "../core/channels/route-report.ts";
+import type { Deps, TokenAccount } from "../core/deps.ts";
 import { asObject, parseJson } from "../protocol/json.ts";
 import { openaiChat } from "../protocol/openai-chat/dialect.ts";
 import { scrub } from "../protocol/classify.ts";
@@ -14,7 +16,7 @@ import type { ProviderRow } from "../providers/define.ts";
 import { upstreamHeaders } from "../providers/headers.ts";
 import { KeyStatus } from "../shared/enums.ts";
 import type { FailureCode } from "../shared/failure-codes.ts";
-import { Failure } from "../shared/failures.ts";
+import { Failure, refuse } from "../shared/failures.ts";
 import { withoutKeys } from "../shared/without-keys.ts";
 import { AttemptFailure, askUpstream, retryAfterOf, upstreamFailure } from "./call/attempt.ts";
 import { askInTurn, askWithKeys, keysInOrder, MAX_KEYS_ASKED } from "./call/channel-keys.ts";
@@ -146,12 +148,13 @@ function untestable(channel: Channel): Failure | undefined {
     : new Failure("client", "model_untested", { params: { model } });
 }
 
-export function createProbe(deps: Deps, relay: Pick<Relay, "probe" | "dryRun">): ChannelProbe {
+export function createProbe(deps: Deps, relay: Pick<Relay, "probe" | "dryRun" | "route">): ChannelProbe {
   return {
     test: (channel, model) => testChannel(deps, relay, channel, model),
     key: (channel, index, model) => testKey(relay, channel, index, model),
     untestable,
     dryRun: (user, channel, request) => relay.dryRun(user, channel, request),
+    route: async (question) => relay.route(question, await tokenOf(deps, question)),
     balance: (channel) => channelBalance(deps, channel),
     async models(channel) {
       const row = rowOf(channel.type);
@@ -180,6 +183,19 @@ export function createProbe(deps: Deps, relay: Pick<Relay, "probe" | "dryRun">):
       return modelIds(answer, row);
     },
   };
+}
+
+/** One of the user's keys; throws where they have no such key. */
+async function tokenOf(deps: Deps, { tokenId, user }: RouteQuestion): Promise<TokenAccount | undefined> {
+  if (tokenId === 0) return undefined;
+  const { tokens: t } = deps.db.t;
+  const [row] = await deps.db.orm
+    .select({ keySealed: t.keySealed })
+    .from(t)
+    .where(and(eq(t.id, tokenId), eq(t.userId, user.id)));
+  const token = row && (await deps.accounts.tokenByKey(deps.seal.open("token", row.keySealed)));
+  if (!token) throw refuse("record_missing");
+  return token;
 }
 
 /** As they stand in the form, one to a line. */

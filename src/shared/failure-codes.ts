@@ -238,6 +238,7 @@ export const CONSOLE_CODES = {
   mail_wrong: ["client"],
   model_untested: ["client"],
   models_unreadable: ["upstream-down"],
+  models_implausible: ["upstream-down"],
   models_unsupported: ["client"],
   name_invalid: ["client"],
   notice_target_missing: ["client"],

@@ -323,6 +323,46 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(await codeOf("POST", "/api/cost/fill", wrong)).toBe("cost_group");
   });
 
+  test.each([
+    ["openai-costs", '"value": 0.25', '"value": 0.35', "openai-usage"],
+    ["openai-usage", '"output_tokens": 100000', '"output_tokens": 100001', "anthropic-usage"],
+    ["anthropic-cost", '"123.78912"', '"123.78913"', "openrouter"],
+    ["anthropic-usage", '"output_tokens": 500', '"output_tokens": 501', "openai-costs"],
+    ["openrouter", '"usage": 0.015', '"usage": 0.016', "instance"],
+    ["instance", '"quota": 1000', '"quota": 1001', "anthropic-cost"],
+  ])(
+    "a recorded export of %s: doubled it counts once, a changed one takes the old one's place, a broken one counts nothing",
+    async (source, was, became, other) => {
+      const channel = await g.app.createChannel({ models: "recorded", baseUrl: g.upstream.url });
+      const text = await Bun.file(`${import.meta.dir}/../core/costs/recorded/${source}.json`).text();
+      expect(text).toContain(was);
+      const read = (given: string) => imported(source, given, { channel_id: channel });
+      const stored = async () => {
+        const { costBills } = g.app.deps.db.t;
+        return (await g.app.deps.db.orm.select().from(costBills)).filter(
+          ({ channelId }) => channelId === channel,
+        );
+      };
+      const first = await read(text);
+      expect(first.added).toBeGreaterThan(0);
+      expect([first.known, first.replaced]).toEqual([0, 0]);
+      expect(await read(text)).toMatchObject({ added: 0, known: first.added, replaced: 0 });
+      const overlapping = await read(text.replace(was, became));
+      expect(overlapping.added).toBe(0);
+      expect(overlapping.replaced).toBeGreaterThan(0);
+      expect(overlapping.known + overlapping.replaced).toBe(first.added);
+      const before = await stored();
+      expect(before).toHaveLength(first.added);
+      const wrong = await Bun.file(`${import.meta.dir}/../core/costs/recorded/${other}.json`).text();
+      for (const broken of [text.slice(0, -30), "", "[]", "<html>sign in</html>", wrong]) {
+        const told = await call("POST", "/api/cost/import", { channel_id: channel, source, text: broken });
+        if (told.body.success) expect(told.body.data).toMatchObject({ added: 0, known: 0, replaced: 0 });
+        else expect(told.headers.get("x-weir-error-code")).toMatch(/^(?:bill|price_source)_/);
+      }
+      expect(await stored()).toEqual(before);
+    },
+  );
+
   test("a failed attempt's cost is lost: it is no revenue, and no call", async () => {
     const before = (await margin("channel")).total;
     g.upstream.script(json({ error: { message: "broken" }, usage: usage(10_000, 0) }, 500));

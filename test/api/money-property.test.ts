@@ -1,10 +1,12 @@
-// Whatever is mixed with whatever: calls, plans and their periods, orders, callbacks right and wrong, completions by hand, refunds, disputes, codes and gifts,
-// some of them at once, by chance. Afterwards users.quota = credits − use − held, and each credit has its reason. Both databases.
+// Whatever is mixed with whatever: calls, given back or not, plans and their periods, orders, callbacks right and wrong, completions
+// by hand, refunds, disputes, codes and gifts, some of them at once, by chance. Afterwards users.quota = credits − use − held, and each
+// credit has its reason. Both databases.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq, sql } from "drizzle-orm";
 import fc from "fast-check";
 import { audit } from "../../src/core/ledger/audit.ts";
 import type { Reservation } from "../../src/core/deps.ts";
+import { refundSteps, settledHourOf } from "../../src/core/ledger/refund.ts";
 import { completeOrder, markExpired, markFailed, receivePayment } from "../../src/core/payments/orders.ts";
 import { plansOf } from "../../src/core/plans/own-plans.ts";
 import { renewPlans } from "../../src/core/plans/periods.ts";
@@ -54,6 +56,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant("cancel" as const), nth: fc.nat(4), isRefund: fc.boolean() }),
   fc.record({ do: fc.constant("time" as const), hours: fc.integer({ min: 1, max: 40 }) }),
   fc.record({ do: fc.constant("renew" as const) }),
+  fc.record({ do: fc.constant("giveBack" as const) }),
   fc.record({ do: fc.constant("redeem" as const), code: fc.nat(CODES - 1) }),
   fc.record({ do: fc.constant("admin" as const), amount: fc.integer({ min: -3000, max: 3000 }) }),
 );
@@ -88,6 +91,13 @@ const history = fc.oneof(
     arbitrary: fc.tuple(inReview, anyhow).map(([first, rest]) => [...first, ...rest.slice(0, 4)]),
   },
 );
+
+/** One that was charged, and when. */
+interface Call {
+  requestId: string;
+  quota: number;
+  submittedAt: number;
+}
 
 describe.each(DATABASE_KINDS)("on %s", (database) => {
   const clock = testClock();
@@ -153,7 +163,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
         name: code,
       })),
     );
-    return { id, actor, tradeNos, codes, open: [] as Reservation[], used: 0 };
+    return { id, actor, tradeNos, codes, open: [] as Reservation[], calls: [] as Call[], used: 0 };
   }
   type Life = Awaited<ReturnType<typeof begin>>;
 
@@ -167,13 +177,37 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       content: "",
       other: {},
     };
+    const submittedAt = Math.floor(clock.nowMs() / 1000);
     await held.settle({ quota, ...counts, ...what });
     life.used += quota;
+    if (quota > 0) life.calls.push({ requestId: held.requestId, quota, submittedAt });
   }
 
   async function hold({ actor }: Life, amount: number): Promise<Reservation> {
     const requestId = newRequestId(clock.nowMs());
     return app.deps.ledger.reserve({ requestId, user: actor, token: undefined, amount });
+  }
+
+  /** A settled call came to nothing after all: its charge goes back where it was taken. */
+  async function giveBack(life: Life): Promise<void> {
+    const { deps } = app;
+    const found = life.calls.pop();
+    if (!found) return;
+    await deps.ledger.flush();
+    const { requestId, quota, submittedAt } = found;
+    const of = {
+      userId: life.id,
+      tokenId: 0,
+      channelId,
+      keyId: 0,
+      modelName: "gpt-4o-mini",
+      group: "default",
+    };
+    const call = { ...of, requestId, quota, settledHour: 0 };
+    const hour = await settledHourOf(deps.db, call, submittedAt);
+    expect(await deps.db.atomic((tx) => refundSteps(deps.db, tx, call, hour ?? 0))).toBe(true);
+    life.used -= quota;
+    await deps.accounts.userChanged(life.id);
   }
 
   async function take(life: Life, given: Step): Promise<unknown> {
@@ -228,6 +262,8 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
         return clock.advance(given.hours * HOUR_MS);
       case "renew":
         return renewPlans(deps, life.id);
+      case "giveBack":
+        return giveBack(life);
       case "redeem":
         return redeem(deps, life.actor, life.codes[given.code] ?? "");
       case "admin":

@@ -1,10 +1,13 @@
 // An order whose node is killed between every two of its steps: between row, provider and answer, while the payment is entered,
 // statement by statement where the database can be held there, and after it. Started again, told again: credited once. The
 // same of a plan that is bought from the wallet: plan and price are there together, or neither is.
+import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import postgres from "postgres";
 import { SQLITE_FILE } from "../../src/db/connect.ts";
+import { startFakeEpay } from "../support/fake-epay.ts";
+import type { FakeEpay } from "../support/fake-epay.ts";
 import { lockFile } from "../support/lock-file.ts";
 import { signedEvent, startFakeStripe } from "../support/fake-stripe.ts";
 import type { FakeSession, FakeStripe } from "../support/fake-stripe.ts";
@@ -38,15 +41,19 @@ const PLAN_QUOTA = 5000;
 describe.each(DATABASE_KINDS)("on %s", (kind) => {
   let site: Site;
   let stripe: FakeStripe;
+  let epay: FakeEpay;
   let sql: ReturnType<typeof postgres> | undefined;
 
   beforeAll(async () => {
-    stripe = startFakeStripe();
+    [stripe, epay] = [startFakeStripe(), startFakeEpay()];
     site = await startSite({ kind });
     await site.set("ServerAddress", site.server.url);
     await site.set("StripeApiBase", stripe.url);
     await site.set("StripeApiSecret", "sk_test_0123456789");
     await site.set("StripeWebhookSecret", SECRET);
+    await site.set("EpayId", epay.pid);
+    await site.set("EpayKey", epay.key);
+    await site.set("PayAddress", epay.url);
     if (site.databaseUrl !== undefined) {
       sql = postgres(site.databaseUrl, { max: 3, onnotice: () => undefined });
       await sql.unsafe(
@@ -57,7 +64,7 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
   afterAll(async () => {
     await sql?.end();
     await site.remove();
-    await stripe.stop();
+    await Promise.all([stripe.stop(), epay.stop()]);
   });
 
   const order = (buyer: Person) => buyer.send("POST", "/api/user/topup/pay", { rail: "stripe", amount: 10 });
@@ -119,6 +126,142 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
     expect(await tell(session)).toBe(200);
     await killAndRestart();
     await expectCreditedOnce(buyer, session);
+  }, 60_000);
+
+  test("after the provider sent the money back, before the node knows of it", async () => {
+    const buyer = await site.person(START_QUOTA);
+    await order(buyer);
+    const session = newest();
+    expect(await tell(session)).toBe(200);
+    const before = stripe.refunds.length;
+    const killed = Promise.withResolvers<void>();
+    stripe.beforeAnswer = () => {
+      void site.server.kill().then(() => killed.resolve());
+      return killed.promise;
+    };
+    const refund = { trade_no: session.client_reference_id, reason: "changed their mind" };
+    const asked = () => site.root.send("POST", "/api/user/topup/refund", refund);
+    expect(await asked().catch((error: unknown) => error)).toBeInstanceOf(Error);
+    await killed.promise;
+    stripe.beforeAnswer = () => Promise.resolve();
+    await site.server.restart();
+    const quota = async () => ((await buyer.send("GET", "/api/user/self")) as { quota: number }).quota;
+    expect(await quota()).toBe(START_QUOTA + 10 * UNIT);
+    // Asked for once more it is the same refund; the provider's own word of it changes nothing then.
+    await asked();
+    const { payload, header } = await signedEvent(
+      "charge.refunded",
+      { metadata: session.metadata, amount_refunded: 1000, refunded: true },
+      { secret: SECRET, timestamp: Math.floor(Date.now() / 1000) },
+    );
+    const headers = { "stripe-signature": header };
+    const told = await fetch(`${site.server.url}/api/stripe/webhook`, {
+      method: "POST",
+      headers,
+      body: payload,
+    });
+    expect([told.status, stripe.refunds.length - before, await quota()]).toEqual([200, 1, START_QUOTA]);
+  }, 60_000);
+
+  /** The state of the newest order, past the server. */
+  async function stateInBooks(): Promise<{ tradeNo: string; status: string }> {
+    const [row] = await site.books.ask("select trade_no, status from orders order by id desc limit 1");
+    return { tradeNo: String(row?.["trade_no"]), status: String(row?.["status"]) };
+  }
+
+  /** Holds the next change of an order in the middle, until the process is gone; resolves once it hangs there. */
+  async function holdOrders(): Promise<{
+    isHeld: () => Promise<boolean | undefined>;
+    release: () => Promise<void>;
+  }> {
+    if (sql) {
+      const [own, gate] = [sql, await sql.reserve()];
+      await gate`select pg_advisory_lock(${GATE})`;
+      await own.unsafe(
+        "create trigger held before update on orders for each row execute function wait_at_gate()",
+      );
+      return {
+        async isHeld() {
+          const [row] = await gate<{ held: number }[]>`
+            select count(*)::int as held from pg_locks where locktype = 'advisory' and not granted`;
+          return (row?.held ?? 0) > 0;
+        },
+        async release() {
+          // Its statement would go on without it, and be committed.
+          await gate`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and not granted`;
+          await gate`select pg_advisory_unlock(${GATE})`;
+          gate.release();
+          await own.unsafe("drop trigger held on orders");
+        },
+      };
+    }
+    const path = join(site.server.dataDir, SQLITE_FILE);
+    const run = (statement: string) => {
+      const file = new Database(path);
+      file.run("pragma busy_timeout = 5000");
+      file.run(statement);
+      file.close();
+    };
+    // Counts pairs of pairs of the schema's rows for longer than anybody waits.
+    const tables = ["a", "b", "c", "d", "e", "f"];
+    run(
+      `create trigger held before update on orders when (select count(*) from ${tables
+        .map((name) => `sqlite_schema ${name}`)
+        .join(
+          ", ",
+        )} where ${tables.map((name) => `${name}.rootpage`).join(" + ")} < 0) >= 0 begin select 1; end`,
+    );
+    return {
+      // Whoever writes the embedded database is the process itself: it answers nobody meanwhile.
+      async isHeld() {
+        const answer = fetch(`${site.server.url}/api/status/test`, { signal: AbortSignal.timeout(1000) });
+        return answer.then(
+          async (each) => (await each.text()) === "never",
+          () => true,
+        );
+      },
+      release: () => Promise.resolve(run("drop trigger held")),
+    };
+  }
+
+  test("by epay: between the row and its being told of, and between that and the callback", async () => {
+    const buyer = await site.person(START_QUOTA);
+    const wish = { rail: "epay", method: "alipay", amount: 10 };
+    const self = async () => ((await buyer.send("GET", "/api/user/self")) as { quota: number }).quota;
+    const hold = await holdOrders();
+    const asked = buyer.send("POST", "/api/user/topup/pay", wish).catch(() => "gone");
+    await site.until(async () => (await stateInBooks()).status === "created" && (await hold.isHeld()));
+    await site.server.kill();
+    expect(await asked).toBe("gone");
+    await hold.release();
+    const { tradeNo, status } = await stateInBooks();
+    expect(status).toBe("created");
+    await site.server.restart();
+    // The buyer has no form of it; what is paid by its number all the same is credited, once.
+    const form = { out_trade_no: tradeNo, type: "alipay", name: "TUC10", money: "73.00" };
+    const notifyUrl = () => `${site.server.url}/api/user/epay/notify`;
+    const trade = { form, tradeNo: `gw-${tradeNo}`, isPaid: false };
+    expect(await epay.pay(trade, { notifyUrl: notifyUrl() })).toBe("success");
+    expect(await epay.pay(trade, { notifyUrl: notifyUrl(), method: "POST" })).toBe("success");
+    expect(await self()).toBe(START_QUOTA + 10 * UNIT);
+
+    const made = (await buyer.send("POST", "/api/user/topup/pay", wish)) as {
+      url: string;
+      fields: Record<string, string>;
+    };
+    const second = await epay.submit(made.url, made.fields);
+    expect((await stateInBooks()).status).toBe("pending");
+    // Killed in the middle of the callback: the gateway hears nothing, and repeats.
+    const again = await holdOrders();
+    const told = epay.pay(second, { notifyUrl: notifyUrl() }).catch(() => "gone");
+    await site.until(again.isHeld);
+    await site.server.kill();
+    expect(await told).toBe("gone");
+    await again.release();
+    await site.server.restart();
+    for (const method of ["GET", "POST", "GET"] as const)
+      expect(await epay.pay(second, { notifyUrl: notifyUrl(), method })).toBe("success");
+    expect(await self()).toBe(START_QUOTA + 20 * UNIT);
   }, 60_000);
 
   if (kind === "sqlite")

@@ -6,11 +6,13 @@ import { audit } from "../../src/core/ledger/audit.ts";
 import { receivePayment, markPending } from "../../src/core/payments/orders.ts";
 import { takeBack } from "../../src/core/payments/taken-back.ts";
 import type { PaymentRail } from "../../src/core/payments/rail.ts";
+import { renewDuePlans } from "../../src/core/plans/periods.ts";
 import { newRequestId } from "../../src/http/request-id.ts";
 import { Role } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { violationsOf } from "../support/axe.ts";
+import { testClock } from "../support/clock.ts";
 import { launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF } from "../support/hands.ts";
@@ -36,6 +38,7 @@ const TEXTS = {
     overflow: "Beyond the plan, use the wallet",
     save: "Save",
     refused: "Beyond that, calls are refused; the wallet is not touched",
+    ended: "Ended",
   },
   zh: {
     newPlan: "新建套餐",
@@ -55,6 +58,7 @@ const TEXTS = {
     overflow: "用完后使用钱包余额",
     save: "保存",
     refused: "额度用完后请求被拒绝，钱包余额不会被使用",
+    ended: "已到期",
   },
 } as const;
 
@@ -98,13 +102,14 @@ afterAll(() => browser.close());
 for (const { database, language, manner } of WALKS) {
   describe(`by ${manner} on ${database}, in ${language}`, () => {
     const texts = TEXTS[language];
+    const clock = testClock(Date.now());
     let app: TestApp;
     let root: TestUser;
     let buyer: TestUser;
     let channelId = 0;
 
     beforeAll(async () => {
-      app = await startTestApp({ database, rails: [pigeon] });
+      app = await startTestApp({ database, rails: [pigeon], clock });
       const { db } = app.deps;
       await db.orm.insert(db.t.setups).values({ id: 1, version: "0", initializedAt: 1 });
       root = await app.createUser({ username: "root", role: Role.root });
@@ -274,6 +279,32 @@ for (const { database, language, manner } of WALKS) {
       expect(await use(1)).toBe("");
       await expectSound(desk);
       await desk.close();
+    });
+
+    test("a plan that runs its time ends by itself: what is left of it goes, the wallet stays", async () => {
+      const made = await app.call<{ data: { id: number } }>(
+        "POST",
+        "/api/plan/",
+        { title: "Day", quota: 3 * DOLLAR, wallet_price: 1, duration_unit: "day", duration_count: 1 },
+        root,
+      );
+      expect(made.body).toMatchObject({ success: true });
+      const given = { plan_id: made.body.data.id, reason: "a try" };
+      await app.call("POST", `/api/plan/user/${buyer.id}`, given, root);
+      const seat = await visitAs(buyer);
+      const { page, hand } = seat;
+      await open(page, "/topup");
+      const before = Number((await balance(page))?.replace("$", ""));
+      expect(await page.locator("[data-status=active]").count()).toBe(1);
+      clock.advance(25 * 3_600_000);
+      await renewDuePlans(app.deps);
+      await open(page, "/topup");
+      expect(Number((await balance(page))?.replace("$", ""))).toBe(before - 3);
+      expect(await page.locator("[data-status=active]").count()).toBe(0);
+      await hand.press(page.getByText(texts.past));
+      await page.locator("[data-user-plan]").getByText(texts.ended).first().waitFor();
+      await expectSound(seat);
+      await seat.close();
     });
   });
 }

@@ -33,6 +33,7 @@ import {
 const KeysPart = lazyPart(() => import("./keys/keys-part.tsx"));
 const RoutingPart = lazyPart(() => import("./routing-part.tsx"));
 const HealthPart = lazyPart(() => import("./health-part.tsx"));
+const UpstreamPart = lazyPart(() => import("./upstream-part.tsx"));
 const RewritePart = lazyPart(() => import("./rewrite-part.tsx"));
 
 const JSON_FIELDS = [
@@ -198,6 +199,7 @@ export default function ChannelDrawer({
         groups={data.groups}
         tags={tags.map(({ tag }) => tag)}
       />
+      {row ? <UpstreamPart form={form} id={row.id} /> : null}
       <Section
         title={t("channel.section.rewrite")}
         isFolded={!wasRewritten && !isRewriteWrong}

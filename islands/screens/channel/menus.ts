@@ -153,13 +153,27 @@ export function pageMenu({ t, channels }: MenuContext): MenuGroups {
         onSelect: () => setQuery({ notices: 1 }),
       },
       {
+        id: "route",
+        label: t("channel.routeTitle"),
+        icon: ListChecks,
+        onSelect: () => setQuery({ route: 1 }),
+      },
+      {
         id: "repair",
         label: t("channel.repair"),
         icon: Wrench,
         onSelect: () => withActions((actions) => actions.repair(channels)),
       },
       curlItem(t, () => {
-        const { new: _new, edit: _edit, test: _test, tag_edit: _tag, notices: _, ...filters } = table.query;
+        const {
+          new: _new,
+          edit: _edit,
+          test: _test,
+          tag_edit: _tag,
+          notices: _,
+          route: _route,
+          ...filters
+        } = table.query;
         return {
           path: "/api/channel/search",
           query: { ...filters, p: table.page - 1, page_size: table.pageSize },

@@ -16,6 +16,7 @@ const ChannelDrawer = lazyPart(() => import("./drawer.tsx"));
 const TestDrawer = lazyPart(() => import("./test-drawer.tsx"));
 const TagDrawer = lazyPart(() => import("./tag-drawer.tsx"));
 const NoticesDrawer = lazyPart(() => import("./notices-drawer.tsx"));
+const RouteDrawer = lazyPart(() => import("./route-drawer.tsx"));
 const NewPrices = lazyPart(() => import("./new-prices.tsx"));
 const TagDialog = lazyPart(() => import("./tag-dialog.tsx"));
 
@@ -62,6 +63,7 @@ export function ChannelPanels({
         <Editor channels={channels} row={edited} onAdded={setAdded} />
       ) : null}
       {added ? <NewPrices models={added} onClose={() => setAdded(undefined)} /> : null}
+      {query.route === undefined ? null : <RouteDrawer />}
       {query.notices === undefined ? null : (
         <NoticesDrawer
           shown={query.notices}

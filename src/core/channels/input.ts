@@ -203,7 +203,13 @@ function headerRulesText(text: string): string {
 }
 
 /** Switches of either settings text. */
-const SWITCHES = [...CHANNEL_GATES, "pass_through_body_enabled", "system_prompt_override"] as const;
+const SWITCHES = [
+  ...CHANNEL_GATES,
+  "pass_through_body_enabled",
+  "system_prompt_override",
+  "upstream_model_update_check_enabled",
+  "upstream_model_update_auto_sync_enabled",
+] as const;
 
 function settingText(field: "setting" | "settings", text: string): string {
   const trimmed = text.trim();

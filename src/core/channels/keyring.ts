@@ -28,16 +28,22 @@ export interface Keyring {
   fitness(channel: Channel, model: string, nowMs: number, tokens?: number): Fitness;
   /**
    * The next key by the channel's mode; a resting one only where nothing else is on. `sticky` is what the mode "affinity" goes
-   * by. Undefined: every key is off or full.
+   * by; `isPeek`: nobody is asked, turns and trials stay as they are. Undefined: every key is off or full.
    */
   next(
     channel: Channel,
     model: string,
     nowMs: number,
-    wanted?: { sticky?: string; tokens?: number },
+    wanted?: { sticky?: string; tokens?: number; isPeek?: boolean },
   ): ChosenKey | undefined;
   /** The first key that does not rest, for what should stay with one account; leaves the turns as they are. */
-  first(channel: Channel, model: string, nowMs: number, tokens?: number): ChosenKey | undefined;
+  first(
+    channel: Channel,
+    model: string,
+    nowMs: number,
+    tokens?: number,
+    isPeek?: boolean,
+  ): ChosenKey | undefined;
   /** A key that its caller chose is asked: where its rest is over, this is the call that finds out. */
   take(channel: Channel, index: number, model: string, nowMs: number): void;
   /** Puts one key to rest. Returns whether another key of the channel is still fit for the model. */
@@ -167,8 +173,8 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
   }
 
   /** The key is asked: where its rest is over it is the one call that finds out. */
-  function taken(channel: Channel, found: Found, name: string, nowMs: number): ChosenKey {
-    if (!cells.isCalm()) cells.take(channel, found.index, name, nowMs);
+  function taken(channel: Channel, found: Found, name: string, nowMs: number, isPeek: boolean): ChosenKey {
+    if (!isPeek && !cells.isCalm()) cells.take(channel, found.index, name, nowMs);
     return keyAt(channel, found.index);
   }
 
@@ -180,7 +186,7 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
       if (found) return found.fitness;
       return channel.keyRows.some((_, index) => isOn(channel, index)) ? "full" : "off";
     },
-    next(channel, model, nowMs, { sticky = "", tokens = 0 } = {}) {
+    next(channel, model, nowMs, { sticky = "", tokens = 0, isPeek = false } = {}) {
       const { keys, keyMode } = channel;
       if (keys.length < 2) {
         const isOpen = isOn(channel, 0) && hasRoom(ring, channel, 0, tokens, nowMs);
@@ -191,20 +197,20 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
         const order = rendezvous(channel, sticky);
         const look: Look = { order: (step) => order[step] ?? 0, tokens };
         const found = choose(ring, channel, name, nowMs, look);
-        return found && taken(channel, found, name, nowMs);
+        return found && taken(channel, found, name, nowMs, isPeek);
       }
       const isPolling = keyMode === "polling";
       const look = inOrder(keys.length, turnIn(channel, isPolling), tokens);
       const found = choose(ring, channel, name, nowMs, look);
       // A key that rests is no turn: the others come as they would have.
-      if (found && isPolling && found.fitness === "fit")
+      if (!isPeek && found && isPolling && found.fitness === "fit")
         turns.set(channel.id, (found.index + 1) % keys.length);
-      return found && taken(channel, found, name, nowMs);
+      return found && taken(channel, found, name, nowMs, isPeek);
     },
-    first(channel, model, nowMs, tokens = 0) {
+    first(channel, model, nowMs, tokens = 0, isPeek = false) {
       const name = upstreamModel(channel, model);
       const found = choose(ring, channel, name, nowMs, inOrder(channel.keys.length, 0, tokens));
-      return found && taken(channel, found, name, nowMs);
+      return found && taken(channel, found, name, nowMs, isPeek);
     },
     take(channel, index, model, nowMs) {
       if (!cells.isCalm()) cells.take(channel, index, upstreamModel(channel, model), nowMs);

@@ -34,6 +34,7 @@ export interface Picker extends ChannelHealth {
     excluded: ReadonlySet<number>,
     nowMs: number,
     accepts?: (channel: Channel) => boolean,
+    isPeek?: boolean,
   ): Channel | undefined;
   /**
    * The same over several groups in their order: the first one that has a channel which does not rest; where all rest, the one
@@ -45,11 +46,13 @@ export interface Picker extends ChannelHealth {
     excluded: ReadonlySet<number>,
     nowMs: number,
     accepts?: (channel: Channel) => boolean,
+    isPeek?: boolean,
   ): PickedChannel | undefined;
 }
 
 /** Smooth weighted round robin: everyone gains its share, the leader serves and pays the sum. Order never clumps. */
-function rotate(entries: readonly TierEntry[]): TierEntry | undefined {
+function rotate(entries: readonly TierEntry[], isPeek: boolean): TierEntry | undefined {
+  if (isPeek) return leader(entries);
   let best: TierEntry | undefined;
   let sum = 0;
   for (const entry of entries) {
@@ -58,6 +61,14 @@ function rotate(entries: readonly TierEntry[]): TierEntry | undefined {
     if (!best || entry.current > best.current) best = entry;
   }
   if (best) best.current -= sum;
+  return best;
+}
+
+/** Who would serve next. */
+function leader(entries: readonly TierEntry[]): TierEntry | undefined {
+  let best: TierEntry | undefined;
+  for (const entry of entries)
+    if (!best || entry.current + entry.share > best.current + best.share) best = entry;
   return best;
 }
 
@@ -85,16 +96,19 @@ export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onCha
   /** The next that does not rest; those that do are added to `resting`. */
   function awake(
     tiers: readonly Tier[],
-    { model, excluded, nowMs, accepts }: Wanted,
+    { model, excluded, nowMs, accepts, isPeek }: Wanted,
     resting: (readonly TierEntry[])[],
   ): Channel | undefined {
     for (const tier of tiers) {
       const entries = usable(tier, excluded, accepts);
       if (entries.length === 0) continue;
-      if (health.isCalm()) return rotate(entries)?.channel;
-      const chosen = rotate(entries.filter(({ channel }) => health.isUsable(channel, model, nowMs)));
+      if (health.isCalm()) return rotate(entries, isPeek)?.channel;
+      const chosen = rotate(
+        entries.filter(({ channel }) => health.isUsable(channel, model, nowMs)),
+        isPeek,
+      );
       if (chosen) {
-        health.take(chosen.channel, model, nowMs);
+        if (!isPeek) health.take(chosen.channel, model, nowMs);
         return chosen.channel;
       }
       resting.push(entries);
@@ -104,20 +118,24 @@ export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onCha
 
   return {
     ...health,
-    pick(group, model, excluded, nowMs, accepts) {
+    pick(group, model, excluded, nowMs, accepts, isPeek = false) {
       const resting: (readonly TierEntry[])[] = [];
-      const found = awake(routing.tiers(group, model), { model, excluded, nowMs, accepts }, resting);
+      const found = awake(routing.tiers(group, model), { model, excluded, nowMs, accepts, isPeek }, resting);
       if (found) return found;
       const chosen = leastTired(resting, model, nowMs);
-      if (chosen) health.take(chosen, model, nowMs);
+      if (chosen && !isPeek) health.take(chosen, model, nowMs);
       return chosen;
     },
-    pickAmong(groups, model, excluded, nowMs, accepts) {
+    pickAmong(groups, model, excluded, nowMs, accepts, isPeek = false) {
       const resting: (readonly TierEntry[])[] = [];
       const groupOf = new Map<readonly TierEntry[], string>();
       for (const group of groups) {
         const from = resting.length;
-        const channel = awake(routing.tiers(group, model), { model, excluded, nowMs, accepts }, resting);
+        const channel = awake(
+          routing.tiers(group, model),
+          { model, excluded, nowMs, accepts, isPeek },
+          resting,
+        );
         if (channel) return { channel, group };
         for (const entries of resting.slice(from)) groupOf.set(entries, group);
       }
@@ -125,7 +143,7 @@ export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onCha
       const entries = resting.find((each) => each.some((entry) => entry.channel === channel));
       const group = entries && groupOf.get(entries);
       if (!channel || group === undefined) return undefined;
-      health.take(channel, model, nowMs);
+      if (!isPeek) health.take(channel, model, nowMs);
       return { channel, group };
     },
   };
@@ -137,6 +155,7 @@ interface Wanted {
   excluded: ReadonlySet<number>;
   nowMs: number;
   accepts: ((channel: Channel) => boolean) | undefined;
+  isPeek: boolean;
 }
 
 function usable(

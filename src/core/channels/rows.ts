@@ -11,6 +11,7 @@ import type { Schema } from "../../../drizzle/schema.ts";
 import { KEY_MODES, KeyStatus } from "../../shared/enums.ts";
 import type { KeyMode } from "../../shared/enums.ts";
 import type { Sealer } from "../kit/seal.ts";
+import { driftState } from "./drift.ts";
 import { originOf } from "./origin.ts";
 
 export type ChannelRow = Schema["channels"]["$inferSelect"];
@@ -106,6 +107,8 @@ export interface Channel {
   readonly headerRules: HeaderRules | undefined;
   /** It changes requests by rules or a prompt of its own; most channels do not, and pay nothing for those that do. */
   readonly hasRules: boolean;
+  /** Its upstream's list of models is looked at from time to time (drift.ts). */
+  readonly watchesModels: boolean;
   /** `setting`, with the gates of `settings` above its own. */
   readonly setting: ChannelSetting;
 }
@@ -271,6 +274,7 @@ export function parseChannel(row: ChannelRow, keyRows: readonly ChannelKeyRow[],
     paramOverride,
     operations,
     headerRules,
+    watchesModels: driftState(row.settings).isChecked,
     hasRules:
       paramOverride === null || Object.keys(paramOverride).length > 0 || operations.length > 0 || hasPrompt,
     setting,

@@ -5,9 +5,12 @@ import { ChannelStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Clock, UserAccount } from "../deps.ts";
 import { probeOffKeys } from "./key-probes.ts";
+import type { RouteQuestion, RouteReport } from "./route-report.ts";
 import type { Channel } from "./rows.ts";
 import { disableChannel, disableKey, recordBalance, recordTest, reviveChannel, reviveKey } from "./state.ts";
 import type { StateDeps } from "./state.ts";
+import { createUpstreamModels } from "./upstream-models.ts";
+import type { UpstreamModelDeps, UpstreamModels } from "./upstream-models.ts";
 import { notifyRoot } from "../users/notify.ts";
 import { CHANNELS_TESTED_NOTICE } from "../users/notice-texts.ts";
 import { CHANNEL_WITHOUT_BALANCE, channelTooSlow } from "../logs/sentences.ts";
@@ -64,6 +67,8 @@ export interface ChannelProbe {
   models(channel: Channel): Promise<string[]>;
   /** What would leave if this request came; nobody is asked. Throws what the call would be refused with. */
   dryRun(user: UserAccount, channel: Channel, request: DryRunRequest): Promise<DryRun>;
+  /** Which channel and key would serve such a call now; nobody is asked. */
+  route(question: RouteQuestion): Promise<RouteReport>;
   /** The models behind typed credentials; `isTrusted` opens private networks. */
   typedModels(typed: { baseUrl: string; type: number; key: string }, isTrusted: boolean): Promise<string[]>;
 }
@@ -139,6 +144,8 @@ export interface ChannelWatch {
   probeOffKeys(): Promise<void>;
   /** Why a test of several channels leaves this one out; undefined: it is tested. */
   untestable(channel: Channel): Failure | undefined;
+  /** Upstreams' lists of models, and what they propose. */
+  readonly upstreamModels: UpstreamModels;
   balance(channel: Channel): Promise<number>;
   /** Starts testing all but what cannot be tested and what is switched off by hand; throws `channel_test_running`. Resolves `finished` when the last one is through. */
   testAll(isAnnounced: boolean): Promise<{ finished: Promise<void> }>;
@@ -155,7 +162,7 @@ const AT_ONCE = 4;
 /** So many are named; of more the number is told. */
 const MOST_SKIPS_NAMED = 50;
 
-export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): ChannelWatch {
+export function createChannelWatch(deps: StateDeps & UpstreamModelDeps, probe: ChannelProbe): ChannelWatch {
   let isStopped = false;
   const runs = { tests: createRun(deps.clock), balances: createRun(deps.clock) };
   let running: Promise<void> = Promise.resolve();
@@ -252,6 +259,7 @@ export function createChannelWatch(deps: StateDeps, probe: ChannelProbe): Channe
     testKey: (channel, index) => testKey(deps, probe, channel, index),
     probeOffKeys: () => probeOffKeys(deps, probe),
     untestable: (channel) => untestable(channel, probe),
+    upstreamModels: createUpstreamModels(deps, probe),
     balance,
     async testAll(isAnnounced) {
       if (runs.tests.state.isRunning) throw refuse("channel_test_running");

@@ -236,7 +236,8 @@ export function cappedHold(
   cap: number,
   { mayLimit, mayCut }: { mayLimit: boolean; mayCut: boolean },
 ): CappedHold | undefined {
-  if (terms.fixedUnits > cap) return undefined;
+  // In whole units: a hair above what the cap pays is an artefact of binary fractions.
+  if (unitsFor(terms, 0) > cap) return undefined;
   if (perToken(terms) <= 0) {
     const amount = Math.min(unitsFor(terms, 0), Math.floor(cap));
     return { amount, least: amount, limit: undefined };

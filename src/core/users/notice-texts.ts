@@ -40,6 +40,16 @@ export const CHANNELS_TESTED_NOTICE: OperatorNotice = {
   content: { zh: CHANNELS_TESTED, en: "The test of all channels is done" },
 };
 
+/** How many channels have models to add or to take out. */
+export function modelsChangedNotice(count: number): OperatorNotice {
+  const title = { zh: "上游模型列表有变化", en: "Lists of upstream models have changed" };
+  const content = {
+    zh: `${count} 个渠道的上游模型列表与本地不一致，请在渠道编辑中查看`,
+    en: `Upstream lists differ from the models of channels: ${count}. The channel editor shows what is proposed.`,
+  };
+  return { type: "upstream_models", title, content };
+}
+
 /** `quota` as the site writes it; the address of the site may be unknown. */
 export function lowQuotaNotice(language: Language, quota: string, serverAddress: string): Notice {
   const isChinese = language === "zh";

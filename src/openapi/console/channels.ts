@@ -79,6 +79,27 @@ export const channels: Readonly<Record<string, ConsoleOperation>> = {
   "GET /api/channel/keys/{id}": channel("The keys of a channel", {
     description: "State, reason, since when, caps, use and rests of each; never the keys.",
   }),
+  "POST /api/channel/upstream_updates/detect": channel(
+    "Compare a channel's models with its upstream's list",
+    {
+      description:
+        "Asks the upstream at most every five minutes, and changes nothing but what is proposed: models to add, and models that were missing twice, an hour apart. A list that is empty or has shrunk by half is not believed.",
+      body: { id: 1 },
+    },
+  ),
+  "POST /api/channel/upstream_updates/detect_all": channel("The same for every channel that is watched"),
+  "POST /api/channel/upstream_updates/apply": channel("Take over, or never propose again", {
+    body: { id: 1, add_models: ["gpt-5.4"], remove_models: [], ignore_models: [] },
+  }),
+  "POST /api/channel/upstream_updates/apply_all": channel("Take over all that is proposed and has a price"),
+  "POST /api/channel/upstream_updates/undo": channel("Take back the last change of this kind", {
+    body: { id: 1 },
+  }),
+  "POST /api/channel/route": channel("Which channel and key would serve a call now", {
+    description:
+      "Every channel that lists the model: those that would be asked in their order with the key of each, the others with what keeps them out. Chosen by the code that chooses for calls; nobody is asked. Bound sessions go where they are bound.",
+    body: { user_id: 1, model: "gpt-4o-mini", path: "/v1/chat/completions", tokens: 1000 },
+  }),
   "GET /api/channel/cells/{id}": channel("The health of a channel", {
     description:
       "Each model of it that had trouble lately (of this node): closed, open until when and why, or half-open, and how its last twenty calls ended; also a key with which a model fails, and the proxy.",

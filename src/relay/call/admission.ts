@@ -155,7 +155,8 @@ function callerOf(deps: AdmissionDeps, token: TokenAccount | undefined, channel:
   }
 }
 
-function callerWith(deps: AdmissionDeps, token: TokenAccount, channel: string | undefined): Caller {
+/** Whoever has the key; throws what its calls are refused with. `channel`: which the key names. */
+export function callerWith(deps: AdmissionDeps, token: TokenAccount, channel: string | undefined): Caller {
   const { user } = token;
   if (deps.maintenance.isOn) refuseInMaintenance(deps.maintenance, user.role);
   refuseToken(deps, token);

@@ -1,13 +1,11 @@
 // One request goes from channel to channel until one serves it: who is asked next and with which key, and what a failed
 // attempt does to the key, the channel and the log. Whoever asks upstreams for a caller goes through here.
 import type { Lease } from "../../core/channels/caps.ts";
-import type { ChosenKey } from "../../core/channels/keyring.ts";
-import type { PickedChannel, Picker } from "../../core/channels/picker.ts";
+import type { Picker } from "../../core/channels/picker.ts";
 import { keyFields } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
-import { KeyStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { unserved } from "./admission.ts";
 import { boundPlace, keepServed } from "./affinity.ts";
@@ -19,11 +17,12 @@ import type { AttemptLimits } from "./attempt.ts";
 import { disableFor, mustDisable } from "./auto-disable.ts";
 import type { AttemptNote } from "./call.ts";
 import type { ErrorRows } from "./error-rows.ts";
+import { keyFor, nextChannel, tokensOf } from "./choice.ts";
+import type { Choice } from "./choice.ts";
 import { restKey, tellFailed, tellNothing, tellServed } from "./findings.ts";
 import { createPatience } from "./patience.ts";
 import type { Patience } from "./patience.ts";
 import { goneReason } from "./plan.ts";
-import { responseUnavailable } from "./response-affinity.ts";
 import { errorEntry, markTold } from "./refusal-rows.ts";
 import { mayRetry } from "./retry-rules.ts";
 
@@ -93,7 +92,7 @@ export interface ChannelAttempt {
 type Place = Omit<ChannelAttempt, "limits">;
 
 /** What the attempts of one request share. */
-interface Run {
+interface Run extends Choice {
   services: AttemptServices;
   request: AttemptedRequest;
   policy: AttemptPolicy;
@@ -227,38 +226,6 @@ function boundTo(run: Run, nowMs: number): Place | undefined {
   return { ...found, key: channel.keys[keyIndex] ?? "", lease };
 }
 
-/** Of the prompt, as far as it is known. */
-function tokensOf({ request }: Run): number {
-  return request.prompt?.tokens ?? 0;
-}
-
-function nextChannel(run: Run, nowMs: number): PickedChannel | undefined {
-  const { services, request, policy, excluded } = run;
-  const { pinned, pinnedKey, model, caller } = request;
-  const { group, auto } = caller;
-  const { deps, picker } = services;
-  if (pinned) {
-    if (excluded.size > 0) return undefined;
-    if (pinnedKey !== undefined)
-      claimAccount(services, { channel: pinned, keyIndex: pinnedKey, model }, nowMs);
-    return { channel: pinned, group };
-  }
-  const pick = (accepts: (channel: Channel) => boolean): PickedChannel | undefined => {
-    if (auto) return picker.pickAmong(auto, model, excluded, nowMs, accepts);
-    const channel = picker.pick(group, model, excluded, nowMs, accepts);
-    return channel && { channel, group };
-  };
-  if (deps.keyring.isCalm() && !deps.routing.hasLimits()) return pick(policy.accepts);
-  const isFit = (channel: Channel, orResting: boolean): boolean => {
-    if (!policy.accepts(channel)) return false;
-    const fitness = deps.keyring.fitness(channel, model, nowMs, tokensOf(run));
-    if (fitness === "full") run.full.add(channel.id);
-    return fitness === "fit" || (orResting && fitness === "resting");
-  };
-  // Where all keys rest, one of them still serves: a refusal would help nobody.
-  return pick((channel) => isFit(channel, false)) ?? pick((channel) => isFit(channel, true));
-}
-
 /** Waits until a channel that is full may have room; false: the time for it is over. */
 async function waitForRoom(run: Run, deadlineAtMs: number): Promise<boolean> {
   const { services, request, full } = run;
@@ -329,38 +296,6 @@ function noRoom(run: Run): Failure {
   const seconds = Math.max(1, Math.ceil(roomInMs(run, run.services.deps.clock.monotonicMs()) / 1000));
   const params = { model: run.request.model, seconds };
   return new Failure("limit", "channel_capacity_exhausted", { params, retryAfterSeconds: seconds });
-}
-
-/** Only this account can serve: while it rests nobody is asked, and the client reads when to come again. */
-function claimAccount(
-  { deps, picker }: AttemptServices,
-  { channel, keyIndex, model }: { channel: Channel; keyIndex: number; model: string },
-  nowMs: number,
-): void {
-  if (channel.keyRows[keyIndex]?.status !== KeyStatus.on) throw responseUnavailable(false);
-  const ofKey = deps.keyring.restOf(channel, keyIndex, model, nowMs);
-  const ofChannel = ofKey ? undefined : picker.claim(channel, model, nowMs);
-  if (!ofKey && !ofChannel) return;
-  const untilMs = ofKey?.restsUntilMs ?? ofChannel?.untilMs ?? nowMs;
-  const isLimit = (ofKey ?? ofChannel)?.reason === "limited";
-  throw responseUnavailable(isLimit, Math.max(1, Math.ceil((untilMs - nowMs) / 1000)));
-}
-
-function keyFor(run: Run, channel: Channel, nowMs: number): ChosenKey | undefined {
-  const { services, request, policy } = run;
-  const { keyring, caps } = services.deps;
-  const { model, pinnedKey, caller } = request;
-  const tokens = tokensOf(run);
-  // A test asks a key on purpose, also one that is off.
-  if (request.isTest) return { key: channel.keys[0] ?? "", index: 0 };
-  if (pinnedKey !== undefined) {
-    const isOpen = !channel.isCapped || caps.hasRoom(channel, pinnedKey, tokens, nowMs);
-    return isOpen ? { key: channel.keys[pinnedKey] ?? "", index: pinnedKey } : undefined;
-  }
-  if (policy.keepsToFirstKey === true) return keyring.first(channel, model, nowMs, tokens);
-  // A lone key and the usual mode need to know nothing of the caller.
-  if (channel.keyMode !== "affinity") return keyring.next(channel, model, nowMs, { tokens });
-  return keyring.next(channel, model, nowMs, { tokens, sticky: `${caller.user.id} ${model}` });
 }
 
 function exclude(run: Run, channel: Channel): void {

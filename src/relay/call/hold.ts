@@ -380,7 +380,7 @@ function wantedOf(
 
 /** The least that the call could cost, in units: its input and one token, or thoughts of a fixed length; else all of it. */
 function leastUnder(terms: HoldTerms, mayEnd: boolean): number {
-  if (terms.outputRate <= 0) return terms.fixedUnits;
+  if (terms.outputRate <= 0) return unitsFor(terms, 0);
   return unitsFor(terms, mayEnd ? terms.thinkingBudget + 1 : mostTokens(terms));
 }
 

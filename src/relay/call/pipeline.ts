@@ -2,7 +2,7 @@
 // the file that it is imported from. Refuses side doors: nothing else reaches an upstream for a client.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { DryRun, DryRunRequest } from "../../core/channels/watch.ts";
-import type { Deps, UserAccount } from "../../core/deps.ts";
+import type { Deps, TokenAccount, UserAccount } from "../../core/deps.ts";
 import { createRateLimiter } from "../../core/kit/rate-limit.ts";
 import type { Visitors } from "../../http/visitors.ts";
 import type { TestCall } from "../endpoints/test-endpoints.ts";
@@ -20,6 +20,8 @@ import type { ChannelTestResult } from "./channel-test.ts";
 import { countForClient } from "./count.ts";
 import type { CountingBodies } from "./count.ts";
 import { dryRun } from "./dry-run.ts";
+import { simulateRoute } from "./simulate.ts";
+import type { RouteQuestion, RouteReport } from "../../core/channels/route-report.ts";
 import { createErrorRows } from "./error-rows.ts";
 import { explain, runExchange, viewOf } from "./exchange.ts";
 import type { RelayRequest } from "./exchange.ts";
@@ -103,6 +105,8 @@ export interface Relay {
   probe(channel: Channel, test: TestCall): Promise<ChannelTestResult>;
   /** What would leave for a channel if this request came now; nobody is asked. Throws what the call would be refused with. */
   dryRun(user: UserAccount, channel: Channel, request: DryRunRequest): Promise<DryRun>;
+  /** Which channel and key would serve such a call now; nobody is asked. `token`: the key that it would be made with. */
+  route(question: RouteQuestion, token: TokenAccount | undefined): RouteReport;
   /** Resolves when no call is in flight, also none that is read on without its client. */
   idle(): Promise<void>;
   /** The process has to stop: ends what is in flight, settled and with its failure. Resolves when all of it is. */
@@ -143,6 +147,7 @@ export function createRelay(
       runExchange(services, call, (_, exchange) => quoteInSession(services, exchange, session)),
     probe: (channel, test) => testChannel(services, channel, test),
     dryRun: (user, channel, request) => dryRun(services, user, channel, request),
+    route: (question, token) => simulateRoute(services, question, token),
     idle: () => inFlight.idle(),
     endAll: () => inFlight.endAll(),
     close() {

@@ -11,29 +11,28 @@ import { countPrompt } from "../../../src/relay/meter/meter.ts";
 import { createTokenCounter } from "../../../src/relay/meter/token-count.ts";
 import { answer, refuse } from "../../support/fake-upstream.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
-import { HI, startGateway } from "../support.ts";
+import { HI } from "../support.ts";
 import type { Gateway } from "../support.ts";
-import { ask, completeAnswer, INPUT_TOKENS, limitOf, longStream, wordsIn } from "./holds-support.ts";
+import {
+  ask,
+  CLEAN_END,
+  completeAnswer,
+  DIALECTS,
+  IN,
+  INPUT_TOKENS,
+  lastBody,
+  limitOf,
+  longStream,
+  MODELS,
+  OUT,
+  person,
+  startPriced,
+  wordsIn,
+} from "./holds-support.ts";
 
-const DIALECTS = ["openai-chat", "openai-responses", "anthropic", "gemini"] as const;
-const MODELS: Readonly<Record<DialectName, string>> = {
-  "openai-chat": "deepseek-chat",
-  "openai-responses": "gpt-4.1-nano",
-  anthropic: "claude-3-5-haiku-latest",
-  gemini: "gemini-2.0-flash",
-};
 const EXAMPLE = "gpt-5.4";
-const IN = 1;
-const OUT = 4;
 const CAP = 5000;
 const CAPPED = { "x-max-quota": String(CAP) };
-
-const CLEAN_END: Readonly<Record<DialectName, readonly string[]>> = {
-  "openai-chat": ['"finish_reason":"length"', "data: [DONE]"],
-  "openai-responses": ['"type":"response.incomplete"', '"reason":"max_output_tokens"'],
-  anthropic: ['"type":"content_block_stop"', '"stop_reason":"max_tokens"', '"type":"message_stop"'],
-  gemini: ['"finishReason":"MAX_TOKENS"'],
-};
 
 /** The refusal by the cap, as each dialect's clients know it. */
 const REFUSAL: Readonly<Record<DialectName, object>> = {
@@ -44,36 +43,13 @@ const REFUSAL: Readonly<Record<DialectName, object>> = {
 };
 
 async function gateway(database: "sqlite" | "postgres"): Promise<Gateway> {
-  const g = await startGateway({
-    database,
-    channel: { type: 1, models: `${MODELS["openai-responses"]},${EXAMPLE},vectors,picture` },
+  const g = await startPriced(database, [EXAMPLE, "vectors", "picture", "voice", "ear"], {
+    [EXAMPLE]: [1.25, 6],
   });
-  for (const [type, models] of [
-    [43, MODELS["openai-chat"]],
-    [14, MODELS.anthropic],
-    [24, MODELS.gemini],
-  ])
-    await g.app.createChannel({ type, models, baseUrl: g.upstream.url });
-  const names = [...Object.values(MODELS), "vectors"];
-  const all = (value: number) => Object.fromEntries(names.map((name) => [name, value]));
-  await g.setOption("ModelRatio", JSON.stringify({ ...all(IN), [EXAMPLE]: 1.25 }));
-  await g.setOption("CompletionRatio", JSON.stringify({ ...all(OUT), [EXAMPLE]: 6 }));
-  await g.setOption("ModelPrice", JSON.stringify({ picture: 0.04 }));
-  await g.setOption("CacheRatio", "{}");
+  await g.setOption("ModelPrice", JSON.stringify({ picture: 0.04, voice: 0.01 }));
   await g.setOption("PriceRules", "{}");
   return g;
 }
-
-async function person(
-  g: Gateway,
-  quota = 10_000_000,
-  key: Record<string, unknown> = {},
-): Promise<{ id: number; key: string }> {
-  const user = await g.app.createUser({ quota });
-  return { id: user.id, key: (await g.app.createToken(user.id, key)).key };
-}
-
-const lastBody = (g: Gateway) => g.upstream.requests.at(-1)?.json() ?? {};
 
 // The encoder has a thread of its own, which a busy machine starts slowly.
 setDefaultTimeout(30_000);

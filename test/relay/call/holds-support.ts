@@ -2,8 +2,66 @@
 // Refuses to know the gateway: whether a limit is kept is the test's choice, as it is a provider's.
 import type { DialectName } from "../../../src/protocol/canonical.ts";
 import type { RecordedRequest, Script, Step } from "../../support/fake-upstream.ts";
-import { HI } from "../support.ts";
+import { HI, startGateway } from "../support.ts";
 import type { Gateway } from "../support.ts";
+
+export const DIALECTS = ["openai-chat", "openai-responses", "anthropic", "gemini"] as const;
+/** Models that deliver what they bill; each is served in its own dialect only. */
+export const MODELS: Readonly<Record<DialectName, string>> = {
+  "openai-chat": "deepseek-chat",
+  "openai-responses": "gpt-4.1-nano",
+  anthropic: "claude-3-5-haiku-latest",
+  gemini: "gemini-2.0-flash",
+};
+/** Units of a token that goes in, and of one that comes out. */
+export const IN = 1;
+export const OUT = 4;
+
+/** What a stream holds that ends at its limit as its client knows it. */
+export const CLEAN_END: Readonly<Record<DialectName, readonly string[]>> = {
+  "openai-chat": ['"finish_reason":"length"', "data: [DONE]"],
+  "openai-responses": ['"type":"response.incomplete"', '"reason":"max_output_tokens"'],
+  anthropic: ['"type":"content_block_stop"', '"stop_reason":"max_tokens"', '"type":"message_stop"'],
+  gemini: ['"finishReason":"MAX_TOKENS"'],
+};
+
+/** A gateway with a channel for each dialect; `more` names further models of the OpenAI channel. */
+export async function startPriced(
+  database: "sqlite" | "postgres",
+  more: readonly string[],
+  prices: Readonly<Record<string, readonly [ratio: number, completion: number]>> = {},
+): Promise<Gateway> {
+  const g = await startGateway({
+    database,
+    channel: { type: 1, models: [MODELS["openai-responses"], ...more].join(",") },
+  });
+  for (const [type, models] of [
+    [43, MODELS["openai-chat"]],
+    [14, MODELS.anthropic],
+    [24, MODELS.gemini],
+  ])
+    await g.app.createChannel({ type, models, baseUrl: g.upstream.url });
+  const names = [...Object.values(MODELS), ...more];
+  const maps = (at: 0 | 1, usual: number) =>
+    JSON.stringify(Object.fromEntries(names.map((name) => [name, prices[name]?.[at] ?? usual])));
+  await g.setOption("ModelRatio", maps(0, IN));
+  await g.setOption("CompletionRatio", maps(1, OUT));
+  await g.setOption("CacheRatio", "{}");
+  return g;
+}
+
+/** Somebody with so much, and a key of theirs. */
+export async function person(
+  g: Gateway,
+  quota = 10_000_000,
+  key: Record<string, unknown> = {},
+): Promise<{ id: number; key: string }> {
+  const user = await g.app.createUser({ quota });
+  return { id: user.id, key: (await g.app.createToken(user.id, key)).key };
+}
+
+/** What the upstream was sent last. */
+export const lastBody = (g: Gateway): Record<string, unknown> => g.upstream.requests.at(-1)?.json() ?? {};
 
 /** Four characters, one token, and one token by its length. */
 const WORD = "tip ";

@@ -2,64 +2,33 @@
 // a stream ends cleanly where it cannot follow, and whatever is delivered is charged.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { audit } from "../../../src/core/ledger/audit.ts";
-import type { DialectName } from "../../../src/protocol/canonical.ts";
 import { FLOOR_TOKENS } from "../../../src/core/prices/holds.ts";
 import { gate } from "../../support/fake-upstream.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
-import { ask, INPUT_TOKENS, limitOf, longStream, completeAnswer, wordsIn } from "./holds-support.ts";
-import { startGateway } from "../support.ts";
+import {
+  ask,
+  CLEAN_END,
+  completeAnswer,
+  DIALECTS,
+  IN,
+  INPUT_TOKENS,
+  lastBody,
+  limitOf,
+  longStream,
+  MODELS,
+  OUT,
+  person,
+  startPriced,
+  wordsIn,
+} from "./holds-support.ts";
 import type { Gateway } from "../support.ts";
 
-const DIALECTS = ["openai-chat", "openai-responses", "anthropic", "gemini"] as const;
-/** Models that deliver what they bill; each is served in its own dialect only. */
-const MODELS: Readonly<Record<DialectName, string>> = {
-  "openai-chat": "deepseek-chat",
-  "openai-responses": "gpt-4.1-nano",
-  anthropic: "claude-3-5-haiku-latest",
-  gemini: "gemini-2.0-flash",
-};
 const REASONER = "gpt-5-pro-test";
-const IN = 1;
-const OUT = 4;
-
-const CLEAN_END: Readonly<Record<DialectName, readonly string[]>> = {
-  "openai-chat": ['"finish_reason":"length"', "data: [DONE]"],
-  "openai-responses": ['"type":"response.incomplete"', '"reason":"max_output_tokens"'],
-  anthropic: ['"type":"content_block_stop"', '"stop_reason":"max_tokens"', '"type":"message_stop"'],
-  gemini: ['"finishReason":"MAX_TOKENS"'],
-};
-
-async function gateway(database: "sqlite" | "postgres"): Promise<Gateway> {
-  const g = await startGateway({
-    database,
-    channel: { type: 1, models: `${MODELS["openai-responses"]},${REASONER},tiny-embedding,old-completion` },
-  });
-  for (const [type, models] of [
-    [43, MODELS["openai-chat"]],
-    [14, MODELS.anthropic],
-    [24, MODELS.gemini],
-  ])
-    await g.app.createChannel({ type, models, baseUrl: g.upstream.url });
-  const names = [...Object.values(MODELS), REASONER, "tiny-embedding", "old-completion"];
-  const all = (value: number) => JSON.stringify(Object.fromEntries(names.map((name) => [name, value])));
-  await g.setOption("ModelRatio", all(IN));
-  await g.setOption("CompletionRatio", all(OUT));
-  await g.setOption("CacheRatio", "{}");
-  return g;
-}
-
-async function person(g: Gateway, quota: number): Promise<{ id: number; key: string }> {
-  const user = await g.app.createUser({ quota });
-  const { key } = await g.app.createToken(user.id);
-  return { id: user.id, key };
-}
-
-const lastBody = (g: Gateway) => g.upstream.requests.at(-1)?.json() ?? {};
 
 describe.each(DATABASE_KINDS)("on %s", (database) => {
   let g: Gateway;
   beforeAll(async () => {
-    g = await gateway(database);
+    g = await startPriced(database, [REASONER, "tiny-embedding", "old-completion"]);
   }, 60_000);
   afterAll(() => g.close());
   beforeEach(() => g.upstream.reset());

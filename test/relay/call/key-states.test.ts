@@ -90,6 +90,35 @@ describe.each(["sqlite", "postgres"] as const)("keys of a channel on %s", (datab
     expect((await call(model)).status).toBe(200);
   });
 
+  test("a key that stays refused is tried ever more rarely: after five minutes, and six hours at most", async () => {
+    const { id, model } = await channel(["tried-in-vain", "works"]);
+    g.upstream.always(({ headers }) =>
+      String(headers["authorization"]).endsWith("works") ? answer("hi") : refuse(401),
+    );
+    await call(model);
+    await until(() => Promise.resolve(states(id)[0] === KeyStatus.autoOff || undefined));
+    const { watch } = g.app.services.gateway;
+    g.upstream.reset();
+    g.upstream.always(refuse(401));
+    for (const minutes of [5, 10, 20, 40, 80, 160, 320, 360, 360]) {
+      nowMs += minutes * 60_000 - 1000;
+      await watch.probeOffKeys();
+      expect(keysAsked()).toEqual([]);
+      nowMs += 1000;
+      await watch.probeOffKeys();
+      expect(keysAsked()).toEqual(["tried-in-vain"]);
+      g.upstream.requests.length = 0;
+    }
+    expect(states(id)).toEqual([KeyStatus.autoOff, KeyStatus.on]);
+    // Only where the operator wants it.
+    await g.setOption("AutomaticEnableChannelEnabled", "false");
+    nowMs += 24 * 3_600_000;
+    await watch.probeOffKeys();
+    expect(keysAsked()).toEqual([]);
+    await g.setOption("AutomaticEnableChannelEnabled", "true");
+    await manage(id, "delete_key", { key_index: 0 });
+  });
+
   test("a key that is off by hand is never called, and its channel goes off with the last one", async () => {
     const { id, model } = await channel(["stays", "leaves"]);
     expect((await manage(id, "disable_key", { key_index: 1 })).body.data.changed).toBe(1);

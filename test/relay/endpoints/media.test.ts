@@ -475,6 +475,41 @@ for (const database of ["sqlite", "postgres"] as const) {
         expect(formFields(formOf(g.upstream.requests[0]))).toMatchObject({ model: "whisper-1" });
       });
 
+      test("a cap below what a reading or a recording costs is refused before anybody is asked; at it, it is served", async () => {
+        const form = new FormData();
+        form.append("model", "whisper-1");
+        form.append("file", new File([wav(2)], "a.wav"));
+        const capped = (path: string, body: RequestInit["body"], cap: number) =>
+          fetch(g.app.url + path, {
+            method: "POST",
+            headers: {
+              authorization: `Bearer ${g.key}`,
+              "x-max-quota": String(cap),
+              ...(typeof body === "string" ? { "content-type": "application/json" } : {}),
+            },
+            body: body ?? null,
+          });
+        const read = JSON.stringify({ model: "tts-by-text", voice: "alloy", input: "x".repeat(2000) });
+        // Two seconds of whisper-1, and two thousand characters at $0.015 a thousand.
+        for (const [path, body, price, answered] of [
+          ["/v1/audio/transcriptions", form, 495, reply({ text: "hello" })],
+          ["/v1/audio/speech", read, 15_000, { headers: { "content-type": "audio/mpeg" }, steps: ["abc"] }],
+        ] as const) {
+          const asked = g.upstream.requests.length;
+          const refused = await charged(() => capped(path, body, price - 1));
+          expect([refused.result.status, refused.spent]).toEqual([402, 0]);
+          expect(refused.result.headers.get("x-weir-error-code")).toBe("max_cost_exceeded");
+          expect(g.upstream.requests).toHaveLength(asked);
+          g.upstream.script(answered);
+          const served = await charged(async () => {
+            const response = await capped(path, body, price);
+            await response.text();
+            return response.status;
+          });
+          expect([served.result, served.spent]).toEqual([200, price]);
+        }
+      });
+
       test("the upstream's word on the length counts before the file's", async () => {
         g.upstream.script(
           reply({ text: "x", duration: 61.2, segments: [] }),

@@ -1,0 +1,216 @@
+// Upstreams' lists of models, looked at from time to time: what differs from a channel's own is proposed, and taken over by an
+// administrator, or by itself where the channel allows it. Refuses to add what has no price by itself, and to leave a channel
+// without models; the last change can be taken back.
+import { eq } from "drizzle-orm";
+import { q } from "../../db/database.ts";
+import { ChannelStatus } from "../../shared/enums.ts";
+import { Failure, refuse } from "../../shared/failures.ts";
+import type { Deps } from "../deps.ts";
+import { modelsChangedNotice } from "../users/notice-texts.ts";
+import { notifyRoot } from "../users/notify.ts";
+import type { NotifyDeps } from "../users/notify.ts";
+import { rebuildAbilities } from "./abilities.ts";
+import { compareLists, driftState, withDrift } from "./drift.ts";
+import type { DriftState } from "./drift.ts";
+import { lockChannel } from "./key-rows.ts";
+import type { Channel, ChannelRow } from "./rows.ts";
+import type { ChannelProbe } from "./watch.ts";
+
+export type UpstreamModelDeps = NotifyDeps & Pick<Deps, "routing" | "prices">;
+
+/** What is proposed for one channel. */
+export interface ModelProposal {
+  channel_id: number;
+  channel_name: string;
+  add_models: string[];
+  remove_models: string[];
+  ignored_models: string[];
+  /** Unix seconds; 0 = never. */
+  last_check_time: number;
+  check_enabled: boolean;
+  auto_sync_enabled: boolean;
+  can_undo: boolean;
+  /** Why the last look changed nothing: the upstream failed, or its list is not believed; undefined: it did. */
+  failure?: Failure;
+}
+
+/** What an administrator decides; what is not named stays as it is. */
+export interface ModelChange {
+  add: readonly string[];
+  remove: readonly string[];
+  ignore: readonly string[];
+}
+
+/** An upstream is not asked more often. */
+const LEAST_SECONDS = 300;
+const DAY_MS = 24 * 3_600_000;
+
+/** Writes what `step` makes of the row, its models and its settings, as one change; undefined changes nothing. */
+async function change(
+  { db, routing }: Pick<Deps, "db" | "routing">,
+  id: number,
+  step: (row: ChannelRow, state: DriftState) => { models?: string; state: Partial<DriftState> } | undefined,
+): Promise<ModelProposal> {
+  const { channels } = db.t;
+  const { row, isChanged } = await db.atomic(function* (tx) {
+    const before = yield* lockChannel(db, tx, id);
+    if (!before) throw refuse("record_missing");
+    const made = step(before, driftState(before.settings));
+    if (!made) return { row: before, isChanged: false };
+    const values = {
+      settings: withDrift(before.settings, made.state),
+      ...(made.models === undefined ? {} : { models: made.models }),
+    };
+    const [after = before] = yield* q(tx.update(channels).set(values).where(eq(channels.id, id)).returning());
+    if (made.models !== undefined) yield* rebuildAbilities(db, tx, [after]);
+    return { row: after, isChanged: true };
+  });
+  if (isChanged) await routing.refresh([id]);
+  return proposalOf(row);
+}
+
+function proposalOf(row: ChannelRow): ModelProposal {
+  const state = driftState(row.settings);
+  return {
+    channel_id: row.id,
+    channel_name: row.name,
+    add_models: state.detected,
+    remove_models: state.removed,
+    ignored_models: state.ignored,
+    last_check_time: state.lastCheck,
+    check_enabled: state.isChecked,
+    auto_sync_enabled: state.isAutomatic,
+    can_undo: state.before !== "",
+  };
+}
+
+const listOf = (text: string): string[] =>
+  text
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+
+/** The models after a change, and what of the proposals is left; undefined: it would leave none. */
+function applied(row: ChannelRow, state: DriftState, { add, remove, ignore }: ModelChange) {
+  const gone = new Set(remove);
+  const kept = listOf(row.models).filter((name) => !gone.has(name));
+  const models = [...new Set([...kept, ...add])].join(",");
+  if (models === "") return undefined;
+  const done = new Set([...add, ...remove, ...ignore]);
+  return {
+    ...(models === row.models ? {} : { models }),
+    state: {
+      detected: state.detected.filter((name) => !done.has(name)),
+      removed: state.removed.filter((name) => !done.has(name)),
+      ignored: [...new Set([...state.ignored, ...ignore])],
+      ...(models === row.models ? {} : { before: row.models }),
+    },
+  };
+}
+
+/** Takes over what is named. Throws `channel_without_models` where none would be left. */
+export function applyModels(
+  deps: Pick<Deps, "db" | "routing">,
+  id: number,
+  wanted: ModelChange,
+): Promise<ModelProposal> {
+  return change(deps, id, (row, state) => {
+    const made = applied(row, state, wanted);
+    if (!made) throw refuse("channel_without_models");
+    return made;
+  });
+}
+
+/** The models as they were before the last change from here. */
+export function undoModels(deps: Pick<Deps, "db" | "routing">, id: number): Promise<ModelProposal> {
+  return change(deps, id, (_, state) =>
+    state.before === "" ? undefined : { models: state.before, state: { before: "" } },
+  );
+}
+
+/** Asks the upstream for its list, at most every five minutes; what it says of the channel is kept. Never throws what it failed with. */
+export async function detectModels(
+  deps: UpstreamModelDeps,
+  probe: Pick<ChannelProbe, "models">,
+  channel: Channel,
+): Promise<ModelProposal> {
+  const nowS = Math.floor(deps.clock.nowMs() / 1000);
+  const isDue = (state: DriftState): boolean => nowS - state.lastCheck >= LEAST_SECONDS;
+  let isOurs = false;
+  // Whoever writes the time of the look is who makes it.
+  const known = await change(deps, channel.id, (_, state) => {
+    isOurs = isDue(state);
+    return isOurs ? { state: { lastCheck: nowS } } : undefined;
+  });
+  if (!isOurs) return known;
+  let list: string[];
+  try {
+    list = await probe.models(channel);
+  } catch (error) {
+    if (error instanceof Failure) return { ...known, failure: error };
+    throw error;
+  }
+  let isBelieved = true;
+  const proposal = await change(deps, channel.id, (row, state) => {
+    const mapping =
+      typeof channel.modelMapping === "string" ? new Map<string, string>() : channel.modelMapping;
+    const found = compareLists(state, { models: listOf(row.models), mapping, list, nowS });
+    isBelieved = found !== undefined;
+    if (!found) return undefined;
+    if (!state.isAutomatic) return { state: found };
+    const add = found.detected.filter((name) => deps.prices.pricing(name) !== undefined);
+    const made = applied(row, { ...state, ...found }, { add, remove: found.removed, ignore: [] });
+    return made ? { ...made, state: { ...found, ...made.state } } : { state: found };
+  });
+  const failure = new Failure("upstream-down", "models_implausible", { params: { count: list.length } });
+  return isBelieved ? proposal : { ...proposal, failure };
+}
+
+export interface UpstreamModels {
+  /** Looks at every enabled channel that is to be looked at; tells root of what is new, once a day. */
+  detectAll(): Promise<ModelProposal[]>;
+  /** Takes over all that is proposed and has a price. */
+  applyAll(): Promise<ModelProposal[]>;
+}
+
+/** `probe` asks upstreams. */
+export function createUpstreamModels(
+  deps: UpstreamModelDeps,
+  probe: Pick<ChannelProbe, "models">,
+): UpstreamModels {
+  let toldAtMs = -DAY_MS;
+
+  function watched(): Channel[] {
+    return [...deps.routing.channels()].filter(
+      ({ status, watchesModels }) => status === ChannelStatus.enabled && watchesModels,
+    );
+  }
+
+  return {
+    async detectAll() {
+      const proposals: ModelProposal[] = [];
+      for (const channel of watched()) proposals.push(await detectModels(deps, probe, channel));
+      const open = proposals.filter(
+        ({ add_models, remove_models }) => add_models.length + remove_models.length > 0,
+      );
+      const nowMs = deps.clock.monotonicMs();
+      if (open.length > 0 && nowMs - toldAtMs >= DAY_MS) {
+        toldAtMs = nowMs;
+        await notifyRoot(deps, modelsChangedNotice(open.length));
+      }
+      return proposals;
+    },
+    async applyAll() {
+      const proposals: ModelProposal[] = [];
+      for (const { id } of watched())
+        proposals.push(
+          await change(deps, id, (row, state) => {
+            const add = state.detected.filter((name) => deps.prices.pricing(name) !== undefined);
+            if (add.length + state.removed.length === 0) return undefined;
+            return applied(row, state, { add, remove: state.removed, ignore: [] });
+          }),
+        );
+      return proposals;
+    },
+  };
+}

@@ -6,7 +6,14 @@ import type { Browser } from "playwright";
 import { addressOf, isAllowed, watchedPages } from "../../scripts/budgets.ts";
 import { PAGE_IS_UP, launchBrowser, openVisit, pageRests } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
-import { headersOf, PLAIN_WORDS, signIn, standInForPictures, startSample } from "../support/sample.ts";
+import {
+  headersOf,
+  openPayments,
+  PLAIN_WORDS,
+  signIn,
+  standInForPictures,
+  startSample,
+} from "../support/sample.ts";
 import type { Sample, SampleRole } from "../support/sample.ts";
 
 const LONG = "W".repeat(5000);
@@ -226,4 +233,24 @@ describe("what opens over a page", () => {
     expect(await faultsOf(visit)).toEqual([]);
     await visit.close();
   });
+});
+
+test("the wallet that sells, by methods of such names, and what root sees of it", async () => {
+  await openPayments(
+    sample,
+    NASTY.map((each) => each.slice(0, 40)),
+  );
+  for (const [role, path] of [
+    ["user", "/topup"],
+    ["root", "/setting?tab=payment"],
+  ] as const)
+    for (const width of [1440, 360]) {
+      const visit = await open(role, width);
+      await goTo(visit, path);
+      await pageRests(visit.page);
+      expect({ path, width, faults: await faultsOf(visit) }).toEqual({ path, width, faults: [] });
+      // Each of them can be chosen.
+      if (role === "user") expect(await visit.page.getByRole("radio").count()).toBe(NASTY.length + 1);
+      await visit.close();
+    }
 });

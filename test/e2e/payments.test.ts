@@ -8,6 +8,7 @@ import { audit } from "../../src/core/ledger/audit.ts";
 import { epaySign } from "../../src/core/payments/epay.ts";
 import { markExpired, orderOf } from "../../src/core/payments/orders.ts";
 import { hashPassword } from "../../src/core/users/credentials.ts";
+import { newRequestId } from "../../src/http/request-id.ts";
 import { Role } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
@@ -36,6 +37,7 @@ const TEXTS = {
     refund: "Refund",
     isRefunded: "Refunded",
     statements: "Monthly statements",
+    statement: "Monthly statement",
     proof: "Is it still you?",
     password: "Your password",
     confirm: "Confirm",
@@ -54,6 +56,7 @@ const TEXTS = {
     refund: "退款",
     isRefunded: "已退款",
     statements: "月度账单",
+    statement: "月度账单",
     proof: "请确认是您本人",
     password: "您的密码",
     confirm: "确认",
@@ -317,5 +320,81 @@ for (const { database, language, manner } of WALKS) {
       expect(seat.problems).toEqual([]);
       await seat.close();
     });
+
+    if (manner === "mouse")
+      test("an administrator opens a user's statement: use by day, model and key, and its sums are the books'", async () => {
+        const { accounts, db, ledger } = app.deps;
+        const { id, username } = await app.createUser({ username: "spender", quota: 10 * UNIT });
+        const token = await app.createToken(id, { name: "laptop" });
+        const channelId = await app.createChannel({});
+        const account = await accounts.user(id);
+        if (!account) throw new Error("no user");
+        const uses = [
+          ["gpt-4o", token.id, UNIT],
+          ["gpt-4o", 0, UNIT / 2],
+          ["claude-sonnet-5", token.id, 123_457],
+        ] as const;
+        for (const [modelName, tokenId, quota] of uses) {
+          const key = tokenId === 0 ? undefined : await accounts.tokenByKey(token.key.replace("sk-", ""));
+          const held = await ledger.reserve({
+            requestId: newRequestId(clock.nowMs()),
+            user: account,
+            token: key,
+            amount: quota,
+          });
+          const counts = { promptTokens: 100, completionTokens: 20, useTimeMs: 1 };
+          const what = { modelName, channelId, group: "default", isStream: false, content: "", other: {} };
+          await held.settle({ quota, ...counts, ...what });
+        }
+        await ledger.flush();
+        const [books] = await db.orm
+          .select({ quota: db.t.users.quota, used: db.t.users.usedQuota })
+          .from(db.t.users)
+          .where(eq(db.t.users.id, id));
+
+        const admin = await app.createUser({ username: "admin", role: Role.admin });
+        const seat = await visitAs(admin);
+        const { page, hand } = seat;
+        await open(page, `/user?keyword=${username}`);
+        await hand.press(page.locator("tr[data-index] .row-link").first());
+        const drawer = page.getByRole("dialog");
+        // It stands in a folded section.
+        const about = drawer.locator("details", { has: page.locator("a", { hasText: texts.statement }) });
+        await hand.press(about.locator("summary"));
+        await hand.press(drawer.getByRole("link", { name: texts.statement, exact: true }));
+        await page.waitForURL(`**/topup/statement?user_id=${id}`);
+        const text = (await page.locator(".paper").textContent()) ?? "";
+        for (const part of ["spender", "gpt-4o", "claude-sonnet-5", "laptop", "$1.50", "$0.246914"])
+          expect([part, text.includes(part)]).toEqual([part, true]);
+        const facts = await page.locator(".paper > .facts dd").allTextContents();
+        const units = (shown: string) =>
+          Math.round(Number(shown.replace("−", "-").replace(/[$,]/g, "")) * UNIT);
+        expect(facts.map(units)).toEqual([0, 10 * UNIT, -(books?.used ?? 0), books?.quota ?? 0]);
+        // Each way of cutting it up is all of it.
+        const sums = await page
+          .locator(".paper table")
+          .evaluateAll((tables) =>
+            tables
+              .slice(-3)
+              .map((table) =>
+                [...table.querySelectorAll("tbody tr")].map(
+                  (row) => row.querySelector("td:last-child")?.textContent ?? "",
+                ),
+              ),
+          );
+        for (const rows of sums)
+          expect(rows.map(units).reduce((sum, each) => sum + each, 0)).toBe(books?.used ?? Number.NaN);
+        expect(await violationsOf(page)).toEqual([]);
+        expect(await isAsWideAsTheScreen(page)).toBe(true);
+        const csv = await page.locator("a[href*='format=csv']").getAttribute("href");
+        const file = await fetch(app.url + (csv ?? ""), { headers: admin.headers });
+        expect(await file.text()).toContain("laptop");
+        // Theirs and nobody else's: for users there is no such page.
+        expect(
+          (await fetch(`${app.url}/topup/statement?user_id=${id}`, { headers: buyer.headers })).status,
+        ).toBe(404);
+        expect(seat.problems).toEqual([]);
+        await seat.close();
+      });
   });
 }

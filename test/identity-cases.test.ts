@@ -134,6 +134,7 @@ const CASES: readonly (readonly [what: string, ...proofs: Proof[]])[] = [
     oauth("lists, gives up, and keeps the last way in"),
     oauth("switches keep a way in for root, and tell whom they leave without one"),
     cases("33: whoever has nothing but a passkey keeps it"),
+    cases("33: two roots who switch off two providers at once"),
   ],
   // Factors, sessions.
   [
@@ -155,7 +156,7 @@ const CASES: readonly (readonly [what: string, ...proofs: Proof[]])[] = [
   [
     "cookie from before sign-in; revoked within 1.5 s on the other node; logout ends a copied cookie",
     cases("37: a cookie from before the sign-in"),
-    sessions("two nodes: a sign-out, a sign-in and a ban"),
+    sessions("two nodes: a sign-out, a sign-in, a hold and a ban"),
     ["api/devices", "a device that is signed out on one node is out on the other within a second"],
     sessions("a sign-out ends its own session, also for a copied cookie"),
   ],

@@ -140,5 +140,5 @@ test("an address is changed with a word about where the letter of it goes", asyn
   const { user } = open({ email: "old@example.org" });
   await user.click(screen.getByRole("button", { name: "Change Email" }));
   const dialog = await screen.findByRole("dialog", { name: "Change the email address" });
-  expect(dialog.textContent).toContain("a letter about the change to old@example.org");
+  expect(dialog.textContent).toContain("an email about the change to old@example.org");
 });

@@ -1,6 +1,6 @@
 // A whole running application for tests: real HTTP on loopback, real database, an own data directory.
 // Refuses shortcuts around the server: calls go over the wire; only rows are prepared directly.
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { Elysia } from "elysia";
 import { createApp, createServices } from "../../src/app.ts";
 import type { Overrides, Services } from "../../src/app.ts";
@@ -61,6 +61,13 @@ export interface TestApp {
   setKeys(channelId: number, ...keys: string[]): Promise<void>;
   /** Stops the server and removes its data. */
   close(): Promise<void>;
+}
+
+let serial = randomInt(0x1000000);
+/** Thousands of accounts in one test must not meet by chance; other processes begin elsewhere. */
+function nextName(): string {
+  serial = (serial + 1) % 0x1000000;
+  return `user${serial.toString(16).padStart(6, "0")}`;
 }
 
 export interface TestAppOptions extends Overrides {
@@ -141,7 +148,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       return { status: answer.status, headers: answer.headers, body: parsed as T, text };
     },
     async createUser(fields = {}) {
-      const username = fields.username ?? `user${randomBytes(3).toString("hex")}`;
+      const username = fields.username ?? nextName();
       const { users } = deps.db.t;
       const row = await deps.ledger.atomic(function* (tx, credit) {
         const [user] = yield* q(

@@ -81,6 +81,11 @@ export function jobsOf(
     },
     { name: "key-probe", everySeconds: () => MINUTE, run: () => watch.probeOffKeys() },
     {
+      name: "warm-probe",
+      everySeconds: () => (options.get("relay.probe_max_quota_per_day") > 0 ? MINUTE : 0),
+      run: () => watch.warm(),
+    },
+    {
       name: "session-purge",
       everySeconds: () => HOUR,
       run: () => deps.sessions.purge(),

@@ -137,6 +137,7 @@ const ROWS: readonly ProviderRow[] = [
   openaiRow(19, "ai360"),
   openaiRow(20, "openrouter", {
     balance: "openrouter",
+    modelsListing: { ...OPENAI_MODELS, isPublic: true },
     headers: [
       { name: "http-referer", value: "{site}" },
       { name: "x-title", value: "Weir" },

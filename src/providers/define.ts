@@ -126,6 +126,8 @@ export type BalanceKind =
 interface ModelsListing {
   url: string;
   strip?: string;
+  /** It is given to anybody: it says nothing of a key. */
+  isPublic?: boolean;
 }
 
 /** Where the numbers of an answer have to be read differently; the meter consults it. */

@@ -3,7 +3,7 @@
 import { and, eq } from "drizzle-orm";
 import { upstreamModel } from "../core/channels/rows.ts";
 import type { Channel } from "../core/channels/rows.ts";
-import type { ChannelProbe, ProbeResult } from "../core/channels/watch.ts";
+import type { ChannelProbe, KeyListing, ProbeResult } from "../core/channels/watch.ts";
 import type { RouteQuestion } from "../core/channels/route-report.ts";
 import type { Deps, TokenAccount } from "../core/deps.ts";
 import { asObject, parseJson } from "../protocol/json.ts";
@@ -14,6 +14,7 @@ import { readBalance } from "../providers/balance.ts";
 import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
 import { upstreamHeaders } from "../providers/headers.ts";
+import { warmLimitOf } from "../providers/warm-call.ts";
 import { KeyStatus } from "../shared/enums.ts";
 import type { FailureCode } from "../shared/failure-codes.ts";
 import { Failure, refuse } from "../shared/failures.ts";
@@ -148,10 +149,16 @@ function untestable(channel: Channel): Failure | undefined {
     : new Failure("client", "model_untested", { params: { model } });
 }
 
-export function createProbe(deps: Deps, relay: Pick<Relay, "probe" | "dryRun" | "route">): ChannelProbe {
+export function createProbe(
+  deps: Deps,
+  relay: Pick<Relay, "probe" | "warm" | "dryRun" | "route">,
+): ChannelProbe {
   return {
     test: (channel, model) => testChannel(deps, relay, channel, model),
     key: (channel, index, model) => testKey(relay, channel, index, model),
+    listsModelsFor: (channel, index) => keyListsModels(deps, channel, index),
+    warmLimit,
+    warm: (probe) => relay.warm(probe),
     untestable,
     dryRun: (user, channel, request) => relay.dryRun(user, channel, request),
     route: async (question) => relay.route(question, await tokenOf(deps, question)),
@@ -293,6 +300,31 @@ async function testKey(
   );
   if (!result.failure) return { ...result, goodKey: index };
   return result.isFatal ? { ...result, badKeys: [index] } : result;
+}
+
+/** Whether the provider, asked with this key alone, gives its list of models, which is free. Never throws. */
+async function keyListsModels(deps: Deps, channel: Channel, index: number): Promise<KeyListing> {
+  const row = providerOf(channel.type);
+  const url = row && row.modelsListing?.isPublic !== true ? modelsUrl(row, channel) : undefined;
+  const key = channel.keys[index];
+  if (!row || url === undefined || key === undefined) return "unknown";
+  try {
+    const headers = upstreamHeaders(row, { operation: "chat", key });
+    modelIds(await askChannel(deps, channel, url, { key, headers }), row);
+    return "listed";
+  } catch (error) {
+    return error instanceof AttemptFailure && error.verdict === "rejected" ? "refused" : "unknown";
+  }
+}
+
+/** Tokens of a streamed conversation that is only to show that the model answers; undefined: it has none. */
+function warmLimit(channel: Channel, model: string): number | undefined {
+  const row = providerOf(channel.type);
+  const isGone = !row || row.status === "retired" || row.status === "later" || UNTESTED.has(channel.type);
+  if (isGone || SOUND_AND_VIDEO_MODELS.test(model.toLowerCase())) return undefined;
+  const name = upstreamModel(channel, model);
+  const isChat = operationFor(model, channel.type) === "chat" && routeFor(row, "chat", name) !== undefined;
+  return isChat ? warmLimitOf(name) : undefined;
 }
 
 /** The balance of the first account that has anything left: the channel works as long as one of them does. */

@@ -384,6 +384,7 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> & Record<string, Option
   "relay.stream_idle_timeout_seconds": whole(5, 1, 3600),
   "relay.queue_ms": whole(500, 0, 600_000),
   "relay.retry_wait_seconds": whole(9, 0, 600),
+  "relay.probe_max_quota_per_day": whole(50_000),
   "relay.deadline_seconds": whole(120, 1, 7200),
   "relay.abandoned_read_seconds": whole(0, 0, 3600),
   "relay.max_body_mb": whole(8, 1, 1024),

@@ -5,16 +5,19 @@ import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
 import type { Deps } from "../deps.ts";
 import { FIRST_PROBE_SECONDS, reviveKey } from "./state.ts";
 import type { StateDeps } from "./state.ts";
+import type { Channel } from "./rows.ts";
 import type { ChannelProbe } from "./watch.ts";
 
 /** The longest time between two tries; each failure doubles it. */
 const LONGEST_SECONDS = 6 * 3600;
+/** What upstreams say of an account without money, kept as the reason of a key that went off. */
+const USED_UP = /quota|balance|billing|credit|payment|arrear|402|余额|额度|欠费|配额/i;
 /** In one round: the next one is a minute later. */
 const MOST_PROBES = 20;
 
 export async function probeOffKeys(
   deps: StateDeps & Pick<Deps, "clock">,
-  probe: Pick<ChannelProbe, "key">,
+  probe: Pick<ChannelProbe, "key" | "listsModelsFor">,
 ): Promise<void> {
   if (!deps.options.get("AutomaticEnableChannelEnabled")) return;
   const { channelKeys: t } = deps.db.t;
@@ -29,7 +32,7 @@ export async function probeOffKeys(
     const channel = deps.routing.channel(channelId);
     const index = channel?.keyRows.findIndex((key) => key.id === id) ?? -1;
     const isOurs = channel && index !== -1 && channel.status !== ChannelStatus.disabled;
-    if (isOurs && !(await probe.key(channel, index)).failure) {
+    if (isOurs && (await works(probe, channel, index))) {
       await reviveKey(deps, channel, index);
       continue;
     }
@@ -39,4 +42,18 @@ export async function probeOffKeys(
       .set({ probes: probes + 1, nextProbe: nowS + waitS })
       .where(and(eq(t.id, id), eq(t.status, KeyStatus.autoOff)));
   }
+}
+
+/**
+ * By the provider's free list of models where it has one; by a call where it has none, and where the account behind the key was
+ * used up: that shows in no list.
+ */
+async function works(
+  probe: Pick<ChannelProbe, "key" | "listsModelsFor">,
+  channel: Channel,
+  index: number,
+): Promise<boolean> {
+  const isUsedUp = USED_UP.test(channel.keyRows[index]?.reason ?? "");
+  const listing = isUsedUp ? "unknown" : await probe.listsModelsFor(channel, index);
+  return listing === "unknown" ? !(await probe.key(channel, index)).failure : listing === "listed";
 }

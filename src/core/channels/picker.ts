@@ -5,6 +5,8 @@ import { createChannelHealth } from "./health.ts";
 import type { ChannelHealth } from "./health.ts";
 import type { Channel } from "./rows.ts";
 import type { Routing, Tier, TierEntry } from "./routing.ts";
+import { createTraffic } from "./traffic.ts";
+import type { Traffic } from "./traffic.ts";
 
 /** What an attempt says about the health of its channel. */
 export type Verdict =
@@ -24,6 +26,8 @@ export interface PickedChannel {
 }
 
 export interface Picker extends ChannelHealth {
+  /** What live calls found out, and when. */
+  readonly traffic: Traffic;
   /**
    * The next channel for this request, or undefined when none is left. `accepts` leaves out channels that cannot
    * serve the call at all.
@@ -74,6 +78,10 @@ function leader(entries: readonly TierEntry[]): TierEntry | undefined {
 
 export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onChange">): Picker {
   const health = createChannelHealth(routing);
+  const traffic = createTraffic();
+  routing.onChange((ids) => {
+    for (const id of ids) if (!routing.channel(id)) traffic.forget(id);
+  });
 
   /**
    * Everyone rests: the one whose rest ends first serves, because a refusal would help nobody; but nobody who asked to be
@@ -118,6 +126,7 @@ export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onCha
 
   return {
     ...health,
+    traffic,
     pick(group, model, excluded, nowMs, accepts, isPeek = false) {
       const resting: (readonly TierEntry[])[] = [];
       const found = awake(routing.tiers(group, model), { model, excluded, nowMs, accepts, isPeek }, resting);

@@ -3,7 +3,7 @@
 import { asc, desc } from "drizzle-orm";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
-import type { Clock, UserAccount } from "../deps.ts";
+import type { Clock, Deps, UserAccount } from "../deps.ts";
 import { probeOffKeys } from "./key-probes.ts";
 import type { RouteQuestion, RouteReport } from "./route-report.ts";
 import type { Channel } from "./rows.ts";
@@ -11,6 +11,8 @@ import { disableChannel, disableKey, recordBalance, recordTest, reviveChannel, r
 import type { StateDeps } from "./state.ts";
 import { createUpstreamModels } from "./upstream-models.ts";
 import type { UpstreamModelDeps, UpstreamModels } from "./upstream-models.ts";
+import { createWarmProbes } from "./warm-probes.ts";
+import type { WarmProber } from "./warm-probes.ts";
 import { notifyRoot } from "../users/notify.ts";
 import { CHANNELS_TESTED_NOTICE } from "../users/notice-texts.ts";
 import { CHANNEL_WITHOUT_BALANCE, channelTooSlow } from "../logs/sentences.ts";
@@ -54,12 +56,17 @@ export interface DryRun {
   is_repriced: boolean;
 }
 
+/** What the free list of models says of a key; "unknown": there is no list, or it was not to be had. */
+export type KeyListing = "listed" | "refused" | "unknown";
+
 /** What the relay can ask of one channel; implemented by relay/probe.ts. */
-export interface ChannelProbe {
+export interface ChannelProbe extends WarmProber {
   /** Calls the model (the channel's test model, else its first) once; charges nobody, never throws. */
   test(channel: Channel, model?: string): Promise<ProbeResult>;
   /** The same with one key of the channel, whatever its state. */
   key(channel: Channel, index: number, model?: string): Promise<ProbeResult>;
+  /** Asks for the list of models with one key of the channel, whatever its state: it costs nothing. Never throws. */
+  listsModelsFor(channel: Channel, index: number): Promise<KeyListing>;
   /** Why the channel cannot be tested, by its type and the model that a test would call; undefined: it can. */
   untestable(channel: Channel): Failure | undefined;
   /** Throws a Failure where the type has no balance or the provider does not answer. */
@@ -142,6 +149,8 @@ export interface ChannelWatch {
   testKey(channel: Channel, index: number): Promise<ProbeResult>;
   /** Tries the keys that went off by themselves and whose time has come. */
   probeOffKeys(): Promise<void>;
+  /** Tries out what rests, and what is idle while its model is asked for, within the day's budget. */
+  warm(): Promise<void>;
   /** Why a test of several channels leaves this one out; undefined: it is tested. */
   untestable(channel: Channel): Failure | undefined;
   /** Upstreams' lists of models, and what they propose. */
@@ -162,7 +171,9 @@ const AT_ONCE = 4;
 /** So many are named; of more the number is told. */
 const MOST_SKIPS_NAMED = 50;
 
-export function createChannelWatch(deps: StateDeps & UpstreamModelDeps, probe: ChannelProbe): ChannelWatch {
+type WatchDeps = StateDeps & UpstreamModelDeps & Pick<Deps, "picker" | "caps" | "prices">;
+
+export function createChannelWatch(deps: WatchDeps, probe: ChannelProbe): ChannelWatch {
   let isStopped = false;
   const runs = { tests: createRun(deps.clock), balances: createRun(deps.clock) };
   let running: Promise<void> = Promise.resolve();
@@ -228,7 +239,7 @@ export function createChannelWatch(deps: StateDeps & UpstreamModelDeps, probe: C
     try {
       const enabled = (await allChannels(deps)).filter(({ status }) => status === ChannelStatus.enabled);
       await overAll(enabled, state, async (channel) => {
-        const isRead = await readBalance(channel).catch((error: unknown) => {
+        const isRead = await readBalance(deps, channel, balance).catch((error: unknown) => {
           state.done++;
           state.failed++;
           throw error;
@@ -241,23 +252,11 @@ export function createChannelWatch(deps: StateDeps & UpstreamModelDeps, probe: C
     }
   }
 
-  /** False where the type has no balance. */
-  async function readBalance(channel: Channel): Promise<boolean> {
-    let left: number;
-    try {
-      left = await balance(channel);
-    } catch (error) {
-      if (error instanceof Failure && error.code === "balance_unsupported") return false;
-      throw error;
-    }
-    if (left <= 0 && channel.autoBan) await disableChannel(deps, channel, CHANNEL_WITHOUT_BALANCE);
-    return true;
-  }
-
   return {
     test,
     testKey: (channel, index) => testKey(deps, probe, channel, index),
     probeOffKeys: () => probeOffKeys(deps, probe),
+    warm: createWarmProbes(deps, probe).run,
     untestable: (channel) => untestable(channel, probe),
     upstreamModels: createUpstreamModels(deps, probe),
     balance,
@@ -281,6 +280,23 @@ export function createChannelWatch(deps: StateDeps & UpstreamModelDeps, probe: C
       await Promise.allSettled([running, updating]);
     },
   };
+}
+
+/** False where the type has no balance. */
+async function readBalance(
+  deps: StateDeps,
+  channel: Channel,
+  read: (channel: Channel) => Promise<number>,
+): Promise<boolean> {
+  let left: number;
+  try {
+    left = await read(channel);
+  } catch (error) {
+    if (error instanceof Failure && error.code === "balance_unsupported") return false;
+    throw error;
+  }
+  if (left <= 0 && channel.autoBan) await disableChannel(deps, channel, CHANNEL_WITHOUT_BALANCE);
+  return true;
 }
 
 async function allChannels(deps: StateDeps): Promise<Channel[]> {

@@ -36,6 +36,7 @@ type Reading = readonly [pattern: RegExp, say: (...found: string[]) => string];
 
 const READINGS: readonly Reading[] = [
   [/^模型测试$/, () => "Channel test"],
+  [/^渠道探测$/, () => "Channel probe"],
   [/^通过 weir rescue 链接登录$/, () => "Signed in by a link of weir rescue"],
   [/^所有通道测试已完成$/, () => "All channels have been tested"],
   [

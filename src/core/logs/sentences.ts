@@ -82,6 +82,9 @@ export function priceDraftFailed(title: string, { names, code }: { names: string
 /** Content and key name of the row that a test of a channel leaves. */
 export const CHANNEL_TEST = "模型测试";
 
+/** The same of a probe, which goes out by itself. */
+export const CHANNEL_PROBE = "渠道探测";
+
 export function newUserGift(quota: string): string {
   return `新用户注册赠送 ${quota}`;
 }

@@ -211,6 +211,8 @@ const optionsByGroup = {
     "relay.queue_ms": { kind: int(0, 600_000), default: "0", unit: "milliseconds" },
     /** Seconds that a call waits where everybody who could serve it asked for patience; 0 = not at all. */
     "relay.retry_wait_seconds": { kind: int(0, 600), default: "5", unit: "seconds" },
+    /** Units that probes of resting and idle channels may cost the house a day of the site; 0 = no probes. */
+    "relay.probe_max_quota_per_day": { kind: int(), default: "0", unit: "quota" },
     /** One deadline over all attempts of a call until its first byte, in seconds. */
     "relay.deadline_seconds": { kind: int(1, 7200), default: "600", unit: "seconds" },
     /**

@@ -162,9 +162,11 @@ export async function attemptChannels<T>(
       note(request, channel, startedMs, "ok", 200);
       if (request.affinity) keepServed(services, { ...request, affinity: request.affinity }, attempt);
       if (!request.isTest) {
+        const nowMs = clock.monotonicMs();
+        picker.traffic.told(channel, request.model, nowMs);
         if (!keyring.isCalm()) tellServed(services, place, request.model, policy.tellsEnd === true);
         if (policy.tellsEnd === true) picker.opened(channel, request.model);
-        else picker.succeeded(channel, request.model, clock.monotonicMs());
+        else picker.succeeded(channel, request.model, nowMs);
       }
       return result;
     } catch (thrown) {
@@ -323,6 +325,7 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
   }
   logFailure(run, attempt, failed);
   if (request.isTest) return false;
+  services.picker.traffic.told(channel, request.model, deps.clock.monotonicMs());
   const { refusal } = failed;
   const isFatal = refusal !== undefined && mustDisable(deps, channel, refusal);
   // A channel with more keys goes on with them: only the key that failed rests.

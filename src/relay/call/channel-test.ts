@@ -74,6 +74,7 @@ function testCall(
 }
 
 type FreeCall = Pick<Call, "endpoint" | "model" | "body" | "request" | "requestId"> & {
+  wantsStream?: boolean;
   user: UserAccount;
   channel: Channel;
 };
@@ -81,7 +82,7 @@ type FreeCall = Pick<Call, "endpoint" | "model" | "body" | "request" | "requestI
 /** A call of the operator's own to one channel: nothing is held for it. */
 export function freeCall(
   deps: CallServices["deps"],
-  { user, channel, endpoint, model, body, request, requestId }: FreeCall,
+  { user, channel, endpoint, model, body, request, requestId, wantsStream = false }: FreeCall,
 ): Call {
   return {
     request,
@@ -109,7 +110,7 @@ export function freeCall(
     lastFailure: undefined,
     reservation: FREE,
     hold: NO_HOLD,
-    wantsStream: false,
+    wantsStream,
     wantsArray: false,
     wantsUsage: false,
     startedMs: performance.now(),

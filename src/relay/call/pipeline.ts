@@ -1,6 +1,7 @@
 // The one way from a client's request to an answer, for every inference route. Read it from SERVE downwards: each stage is in
 // the file that it is imported from. Refuses side doors: nothing else reaches an upstream for a client.
 import type { Channel } from "../../core/channels/rows.ts";
+import type { WarmProbe } from "../../core/channels/warm-probes.ts";
 import type { DryRun, DryRunRequest } from "../../core/channels/watch.ts";
 import type { Deps, TokenAccount, UserAccount } from "../../core/deps.ts";
 import { createRateLimiter } from "../../core/kit/rate-limit.ts";
@@ -37,6 +38,7 @@ import { respond, streamHeaders } from "./respond.ts";
 import { createResponseAffinity } from "./response-affinity.ts";
 import type { CallServices, RelayParts } from "./services.ts";
 import { settle, settleUnanswered } from "./settle-answer.ts";
+import { warmProbe } from "./warm-probe.ts";
 import { createWordScreens } from "./word-screens.ts";
 
 const SERVE = lineOnArrival(admit).to(receive).to(prepare).to(answer);
@@ -103,6 +105,8 @@ export interface Relay {
   quoteSession(call: RelayRequest, session: SessionCaller): Promise<Response>;
   /** One call to one channel, whatever its status; nobody is charged. Never throws. */
   probe(channel: Channel, test: TestCall): Promise<ChannelTestResult>;
+  /** A short streamed call between calls, told to the health of key and channel; nobody is charged. Never throws. */
+  warm(probe: WarmProbe): Promise<void>;
   /** What would leave for a channel if this request came now; nobody is asked. Throws what the call would be refused with. */
   dryRun(user: UserAccount, channel: Channel, request: DryRunRequest): Promise<DryRun>;
   /** Which channel and key would serve such a call now; nobody is asked. `token`: the key that it would be made with. */
@@ -146,6 +150,7 @@ export function createRelay(
     quoteSession: (call, session) =>
       runExchange(services, call, (_, exchange) => quoteInSession(services, exchange, session)),
     probe: (channel, test) => testChannel(services, channel, test),
+    warm: (probe) => warmProbe(services, probe),
     dryRun: (user, channel, request) => dryRun(services, user, channel, request),
     route: (question, token) => simulateRoute(services, question, token),
     idle: () => inFlight.idle(),

@@ -232,6 +232,7 @@ function tellEnd(
   const nowMs = deps.clock.monotonicMs();
   const { channel, keyIndex } = plan;
   const { model } = call;
+  picker.traffic.told(channel, model, nowMs);
   if (reason === "completed") {
     picker.succeeded(channel, model, nowMs);
     deps.keyring.succeeded(channel, keyIndex, model, nowMs);

@@ -72,6 +72,7 @@ const EXAMPLES: Record<
     ],
   ],
   CHANNEL_TEST: [[sentences.CHANNEL_TEST, "Channel test"]],
+  CHANNEL_PROBE: [[sentences.CHANNEL_PROBE, "Channel probe"]],
   quotaChanged: [
     [
       sentences.quotaChanged(units, dollars),

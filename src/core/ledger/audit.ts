@@ -153,8 +153,7 @@ function statement(): SQL {
 
   const rollupId = sql`${id("r.user_id")} || '@' || ${id("r.hour")}`;
   // Without a call there may be what the house bore: a failed attempt, a probe.
-  const soundRollup =
-    raw(`(case when r.count < 0 or (r.count = 0 and r.cost_nanos = 0) or r.quota < 0
+  const soundRollup = raw(`(case when r.count < 0 or (r.count = 0 and r.cost_nanos = 0) or r.quota < 0
     or r.prompt_tokens < 0 or r.completion_tokens < 0
     or r.use_time_ms < 0 or r.logged_count < 0 or r.logged_quota < 0 or r.logged_count > r.count
     or r.logged_quota > r.quota or r.user_id <= 0 or r.hour % ${HOUR_SECONDS} <> 0 then 1 else 0 end)`);

@@ -79,9 +79,6 @@ function leader(entries: readonly TierEntry[]): TierEntry | undefined {
 export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onChange">): Picker {
   const health = createChannelHealth(routing);
   const traffic = createTraffic();
-  routing.onChange((ids) => {
-    for (const id of ids) if (!routing.channel(id)) traffic.forget(id);
-  });
 
   /**
    * Everyone rests: the one whose rest ends first serves, because a refusal would help nobody; but nobody who asked to be

@@ -23,11 +23,12 @@ export interface Traffic {
   /** Undefined: no live call since the process began, or none that is remembered. */
   cell(channel: Channel, model: string): Readonly<CellTraffic> | undefined;
   models(): ReadonlyMap<string, Readonly<ModelTraffic>>;
-  forget(channelId: number): void;
 }
 
 /** Whoever names channels may ask for models that are on no list: beyond these everything is forgotten. */
 const MAX_MODELS = 5000;
+/** Those that were deleted are among them. */
+const MAX_CHANNELS = 5000;
 
 export function createTraffic(): Traffic {
   const models = new Map<string, ModelTraffic>();
@@ -41,7 +42,10 @@ export function createTraffic(): Traffic {
         models.set(model, { firstMs: nowMs, lastMs: nowMs });
       }
       let ofChannel = cells.get(channel.id);
-      if (!ofChannel) cells.set(channel.id, (ofChannel = new Map()));
+      if (!ofChannel) {
+        if (cells.size >= MAX_CHANNELS) cells.clear();
+        cells.set(channel.id, (ofChannel = new Map()));
+      }
       const name = upstreamModel(channel, model);
       const cell = ofChannel.get(name);
       if (cell) {
@@ -54,6 +58,5 @@ export function createTraffic(): Traffic {
     },
     cell: (channel, model) => cells.get(channel.id)?.get(upstreamModel(channel, model)),
     models: () => models,
-    forget: (channelId) => void cells.delete(channelId),
   };
 }

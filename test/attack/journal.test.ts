@@ -17,7 +17,7 @@ import type { ServerProcess } from "../support/server.ts";
 import { IS_LONG, longCalls, startSite } from "./site.ts";
 import type { Site } from "./site.ts";
 
-const PLACES = IS_LONG ? 4000 : 200;
+const PLACES = IS_LONG ? 4000 : 60;
 /** Processes at once. */
 const LANES = 2;
 /** A start neither serves nor is refused: that is a hang. */

@@ -17,6 +17,12 @@ interface Ran {
   err: string;
 }
 
+/** A running server is asked the same way whatever its database is: on PostgreSQL it is left to the long run. */
+const PLACES = (kind: (typeof DATABASE_KINDS)[number]) =>
+  kind === "sqlite" || Bun.env["WEIR_LONG"] === "1"
+    ? (["data directory", "server"] as const)
+    : (["data directory"] as const);
+
 const DIRECTORY = mkdtempSync(join(tmpdir(), "weir-config-"));
 afterAll(() => rmSync(DIRECTORY, { recursive: true, force: true }));
 
@@ -112,7 +118,7 @@ function expectNoSecret(...texts: string[]): void {
 }
 
 for (const kind of DATABASE_KINDS) {
-  describe.each(["data directory", "server"] as const)(`on ${kind}, %s`, (place) => {
+  describe.each(PLACES(kind))(`on ${kind}, %s`, (place) => {
     let database: TestDatabase;
     let server: ServerProcess;
     let operator: Operator;

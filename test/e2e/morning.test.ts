@@ -223,7 +223,7 @@ describe.each(DATABASE_KINDS)("an operator's morning on %s", (kind) => {
     // Mended: a new key, tried before leaving.
     await press(row("broken").getByRole("link"));
     const editor = page.getByRole("dialog", { name: texts.edit });
-    await fill(editor.getByLabel(texts.key), "sk-good-again");
+    await fill(editor.locator("[name=key]"), "sk-good-again");
     await press(editor.getByRole("button", { name: texts.saveAndTest }));
     await page.getByText(texts.answered).waitFor();
     // A key that works brings its channel back by itself.

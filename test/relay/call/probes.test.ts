@@ -146,7 +146,7 @@ describe.each(["sqlite", "postgres"] as const)("probes on %s", (database) => {
     const dead = g.app.deps.routing.tiers("default", model).at(-1)?.entries[0]?.channel.id ?? 0;
     clock.advance(9 * MINUTE_MS);
     expect(await call(model)).toBe(200);
-    for (const state of ["closed", "closed", "open"]) {
+    for (const state of ["closed", "closed", "open"] as const) {
       clock.advance(MINUTE_MS);
       expect((await probes(refuse(503))).map(keyOf)).toEqual(["idle"]);
       expect(states(dead)).toEqual([state]);

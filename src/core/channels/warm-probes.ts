@@ -88,8 +88,10 @@ export function createWarmProbes(deps: ProbeDeps, prober: WarmProber): WarmProbe
       const nowMs = deps.clock.monotonicMs();
       for (const [key, atMs] of probed) if (nowMs - atMs > IDLE_MS) probed.delete(key);
       const open = openCells(deps, nowMs).filter((cell) => isDue(cell, APART_MS, nowMs));
-      // A probe warms what is idle as a call does.
-      const idle = idleCells(deps, nowMs).filter((cell) => isDue(cell, IDLE_MS, nowMs));
+      // A probe warms what is idle as a call does; after one that failed the next ones find out soon.
+      const idle = idleCells(deps, nowMs).filter((cell) =>
+        isDue(cell, hasFailed(deps, cell, nowMs) ? APART_MS : IDLE_MS, nowMs),
+      );
       const due = new Map([...open, ...idle].map((cell) => [keyOf(cell.channel, cell.model), cell]));
       const queue = [...due.values()].slice(0, MOST_PROBES);
       const worker = async (): Promise<void> => {
@@ -138,6 +140,13 @@ function idleCells({ routing, picker }: ProbeDeps, nowMs: number): Cell[] {
     }
   }
   return cells;
+}
+
+/** Whether the last that was heard of it was a failure, too few of them to rest. */
+function hasFailed({ picker }: ProbeDeps, { channel, model }: Cell, nowMs: number): boolean {
+  if (picker.isCalm()) return false;
+  const name = upstreamModel(channel, model);
+  return picker.cells(channel, nowMs).some((cell) => cell.model === name && cell.failures > 0);
 }
 
 /** The first key that is on, does not rest and has room; -1: none, and nobody is asked. */

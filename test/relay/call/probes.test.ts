@@ -142,6 +142,18 @@ describe.each(["sqlite", "postgres"] as const)("probes on %s", (database) => {
     expect(await probes()).toEqual([]);
     clock.advance(9 * MINUTE_MS);
     expect((await probes()).map(keyOf)).toEqual(["idle"]);
+    // One that is dead is found out within minutes, before a user meets it.
+    const dead = g.app.deps.routing.tiers("default", model).at(-1)?.entries[0]?.channel.id ?? 0;
+    clock.advance(9 * MINUTE_MS);
+    expect(await call(model)).toBe(200);
+    for (const state of ["closed", "closed", "open"] as const) {
+      clock.advance(MINUTE_MS);
+      expect((await probes(refuse(503))).map(keyOf)).toEqual(["idle"]);
+      expect(states(dead)).toEqual([state]);
+    }
+    clock.advance(MINUTE_MS);
+    expect((await probes(stream(["back"]))).map(keyOf)).toEqual(["idle"]);
+    expect(states(dead)).toEqual([]);
     // The model itself is forgotten.
     clock.advance(11 * MINUTE_MS);
     expect(await probes()).toEqual([]);

@@ -52,12 +52,22 @@ export function offsetSeconds(zone: string, ms: number): number {
   return Math.round(local / 1000) - Math.floor(ms / 1000);
 }
 
-/** Midnight of the day that a moment falls on in a zone, in Unix seconds. */
+/** Changes of clocks around midnight come within so much of it. */
+const NEAR_MIDNIGHT = 3 * HOUR;
+
+/**
+ * The first moment of the day that a moment falls on in a zone, in Unix seconds: the earlier midnight where the clock shows
+ * it twice (Havana in autumn), what follows it where the clock leaves it out (Santiago in spring).
+ */
 export function startOfDay(ms: number, zone: string): number {
-  const local = Math.floor(ms / 1000) + offsetSeconds(zone, ms);
+  const now = offsetSeconds(zone, ms);
+  const local = Math.floor(ms / 1000) + now;
   const midnight = local - (((local % DAY) + DAY) % DAY);
-  // The offset at midnight is not always that of the moment: the clock may have been changed in between.
-  return midnight - offsetSeconds(zone, (midnight - offsetSeconds(zone, ms)) * 1000);
+  const before = offsetSeconds(zone, (midnight - now - NEAR_MIDNIGHT) * 1000);
+  const after = offsetSeconds(zone, (midnight - now + NEAR_MIDNIGHT) * 1000);
+  if (before === after) return midnight - before;
+  const [first, last] = [midnight - Math.max(before, after), midnight - Math.min(before, after)];
+  return first + offsetSeconds(zone, first * 1000) >= midnight ? first : last;
 }
 
 /** Moves a day's midnight by whole days of the calendar. */

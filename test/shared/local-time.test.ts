@@ -25,6 +25,10 @@ const ZONES = [
   "America/St_Johns",
   "Africa/Cairo",
   "Pacific/Apia",
+  // Their clocks change at midnight: it comes twice, or not at all.
+  "America/Havana",
+  "America/Santiago",
+  "Asia/Beirut",
 ];
 const clockOf = (seconds: number, zone: string) =>
   new Date(seconds * 1000).toLocaleString("sv-SE", { timeZone: zone });
@@ -36,11 +40,26 @@ describe("days", () => {
       ["America/New_York", utc(2025, 2, 9, 5)],
       ["America/New_York", utc(2025, 10, 2, 4)],
       ["Europe/Berlin", utc(2025, 2, 29, 23)],
+      ["America/Havana", utc(2026, 10, 1, 4)],
+      ["America/Santiago", utc(2026, 8, 6, 4)],
     ] as const) {
       for (const hours of [0, 1, 5, 12, 22]) {
         expect([zone, hours, startOfDay((day + hours * HOUR) * 1000, zone)]).toEqual([zone, hours, day]);
       }
     }
+  });
+
+  test("a day's first moment is of that day, and the second before it of the day before", () => {
+    const moments = fc.integer({ min: utc(2020, 0, 1), max: utc(2035, 0, 1) });
+    fc.assert(
+      fc.property(moments, fc.constantFrom(...ZONES), (at, zone) => {
+        const start = startOfDay(at * 1000, zone);
+        const day = clockOf(at, zone).slice(0, 10);
+        expect([start <= at, clockOf(start, zone).slice(0, 10)]).toEqual([true, day]);
+        expect(clockOf(start - 1, zone).slice(0, 10) < day).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
   });
 
   test("moving by days keeps midnight over changed clocks", () => {

@@ -17,12 +17,17 @@ export interface Look {
 }
 
 export async function violationsOf(page: Page, { only, without = [] }: Look = {}): Promise<string[]> {
-  // A colour halfway through its transition is nobody's colour: what just appears or is enabled counts when it has come.
+  // A colour halfway through its transition is nobody's colour: what just came counts when it has come, and what is enabled
+  // while axe looks has its colour at once.
   await page.evaluate(async () => {
     const isEndless = (one: Animation) =>
       one.effect?.getComputedTiming().endTime === Number.POSITIVE_INFINITY;
     const running = document.getAnimations().filter((one) => one.playState === "running" && !isEndless(one));
     await Promise.allSettled(running.map(({ finished }) => finished));
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync("*, ::before, ::after { transition: none !important }");
+    document.adoptedStyleSheets.push(sheet);
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
   });
   const isThere = await page.evaluate(() => "axe" in window);
   if (!isThere) await page.evaluate(SOURCE);
@@ -37,6 +42,7 @@ export async function violationsOf(page: Page, { only, without = [] }: Look = {}
     const { axe } = window as unknown as { axe: { run: (options: unknown) => Promise<unknown> } };
     return (await axe.run(asked)) as AxeResults;
   }, options as never);
+  await page.evaluate(() => document.adoptedStyleSheets.pop());
   return found.violations.flatMap(({ id, nodes }) =>
     nodes
       .slice(0, 3)

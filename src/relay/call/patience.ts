@@ -66,7 +66,6 @@ export function createPatience(
 
 function saturated(retryAfterSeconds: number): Failure {
   return new Failure("upstream-limit", "upstream_saturated", {
-    status: 429,
     type: "upstream_error",
     wireCode: "upstream_saturated",
     retryAfterSeconds,

@@ -145,7 +145,7 @@ describe("CSV", () => {
     const { user } = renderPart(<Exporter />);
     await user.click(screen.getByRole("button", { name: "Export" }));
     await settle();
-    expect(screen.getByText("Exporting: 100 of 150")).toBeTruthy();
+    expect(await screen.findByText("Exporting: 100 of 150")).toBeTruthy();
     await user.click(screen.getByRole("button", { name: "Cancel export" }));
     await settle();
     expect(screen.queryByText(/Exporting/)).toBeNull();
@@ -159,7 +159,7 @@ describe("CSV", () => {
     // Other files of the run may save files of their own meanwhile: this one has the head "n" and a hundred numbers.
     const saved = await Promise.all(made.mock.calls.map(([blob]) => (blob as Blob).text()));
     expect(saved.filter((text) => /n\r?\n"?0"?\r?\n/.test(text) && /99"?\s*$/.test(text))).toHaveLength(1);
-    expect(screen.getByText("100 rows exported")).toBeTruthy();
+    expect(await screen.findByText("100 rows exported")).toBeTruthy();
     made.mockRestore();
     click.mockRestore();
     jest.restoreAllMocks();

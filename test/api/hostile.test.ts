@@ -324,7 +324,8 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     for (const [turn, key] of keys.entries()) {
       for (const value of metBy(hostile, turn)) {
         const answer = await g.app.call("PUT", "/api/option/", { key, value }, root);
-        if (answer.status >= 500) bad.push(`${key}=${short(value)}: ${answer.status}`);
+        const why = () => JSON.stringify(complaints.at(-1) ?? answer.body);
+        if (answer.status >= 500) bad.push(`${key}=${short(value)}: ${answer.status} ${why()}`);
       }
       const stands = await Promise.all(
         ["/api/status", "/api/pricing", "/api/option/", "/login", "/api/user/self"].map(async (path) => {

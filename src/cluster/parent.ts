@@ -92,12 +92,11 @@ export function createParent(deps: ParentDeps): Parent {
 
 /** Resolves when it serves, or false when it ended before that. */
 function startWorker(state: State, worker: Worker): Promise<boolean> {
-  const { command, environmentOf } = state;
   const serving = Promise.withResolvers<boolean>();
   const gone = Promise.withResolvers<number>();
   const startedMs = performance.now();
-  const process = Bun.spawn([...command], {
-    env: environmentOf(worker.index),
+  const process = Bun.spawn([...state.command], {
+    env: state.environmentOf(worker.index),
     stdin: "ignore",
     stdout: "inherit",
     stderr: "inherit",

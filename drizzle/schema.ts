@@ -814,6 +814,22 @@ export function buildSchema(d: Dialect) {
     ],
   );
 
+  /**
+   * What imported accounts, keys and channels had used beyond what their imported sums say, signed: the counters of where they
+   * come from and its log disagree, and neither is bent. Counter = opening + sums.
+   */
+  const openings = d.table(
+    "openings",
+    {
+      /** user, token or channel. */
+      kind: d.text().notNull(),
+      id: d.big().notNull(),
+      usedQuota: d.big().notNull().default(0),
+      requestCount: d.big().notNull().default(0),
+    },
+    (t) => [d.primaryKey({ columns: [t.kind, t.id] })],
+  );
+
   /** Durable reservations of nodes that share one PostgreSQL, for balances near zero; leased. */
   const reservations = d.table(
     "reservations",
@@ -1331,6 +1347,7 @@ export function buildSchema(d: Dialect) {
     costImports,
     costBills,
     credits,
+    openings,
     reservations,
     limitUses,
     orders,

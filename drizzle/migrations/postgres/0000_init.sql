@@ -298,6 +298,14 @@ CREATE TABLE "nodes" (
 	"updated_at" bigint DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "openings" (
+	"kind" text NOT NULL,
+	"id" bigint NOT NULL,
+	"used_quota" bigint DEFAULT 0 NOT NULL,
+	"request_count" bigint DEFAULT 0 NOT NULL,
+	CONSTRAINT "openings_kind_id_pk" PRIMARY KEY("kind","id")
+);
+--> statement-breakpoint
 CREATE TABLE "options" (
 	"key" text PRIMARY KEY NOT NULL,
 	"value" text DEFAULT '' NOT NULL

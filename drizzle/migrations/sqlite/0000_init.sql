@@ -326,6 +326,14 @@ CREATE TABLE `nodes` (
 	`updated_at` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `openings` (
+	`kind` text NOT NULL,
+	`id` integer NOT NULL,
+	`used_quota` integer DEFAULT 0 NOT NULL,
+	`request_count` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`kind`, `id`)
+);
+--> statement-breakpoint
 CREATE TABLE `options` (
 	`key` text PRIMARY KEY NOT NULL,
 	`value` text DEFAULT '' NOT NULL

@@ -118,6 +118,10 @@ function planChecks(): SQL[] {
   ];
 }
 
+/** What an imported row's counter has beyond its sums. */
+const opening = (kind: string, of: string): string =>
+  `left join (select id, used_quota, request_count from openings where kind = '${kind}') o on o.id = ${of}.id`;
+
 function statement(): SQL {
   const zero = (name: string) => sql`coalesce(${sql.raw(name)}, 0)`;
   const id = (name: string) => idText(sql.raw(name));
@@ -127,14 +131,17 @@ function statement(): SQL {
     left join (select user_id, sum(amount) as amount from credits group by user_id) c on c.user_id = u.id
     left join (select user_id, sum(amount) as amount from reservations group by user_id) h on h.user_id = u.id
     left join (select user_id, sum(quota) as quota, sum(count) as count from rollups group by user_id) r
-      on r.user_id = u.id`);
+      on r.user_id = u.id
+    ${opening("user", "u")}`);
   const tokens = raw(`tokens k
     left join (select token_id, sum(amount) as amount from reservations group by token_id) h on h.token_id = k.id
-    left join (select token_id, sum(quota) as quota from rollups group by token_id) r on r.token_id = k.id`);
+    left join (select token_id, sum(quota) as quota from rollups group by token_id) r on r.token_id = k.id
+    ${opening("token", "k")}`);
   const channels = raw(`channels n
     left join (select channel_id, sum(quota) as quota from rollups group by channel_id) r on r.channel_id = n.id
     left join (select channel_id, sum(used_quota) as quota from channel_keys group by channel_id) s
-      on s.channel_id = n.id`);
+      on s.channel_id = n.id
+    ${opening("channel", "n")}`);
 
   // Hours that were cleared, even in part, have roll-ups without their log rows.
   const firstHour = raw(`(select coalesce(max(value), 0) + ${HOUR_SECONDS - 1}
@@ -151,6 +158,7 @@ function statement(): SQL {
     ) as sides group by user_id, hour) as l`;
   const userAtHour = sql`${id("l.user_id")} || '@' || ${id("l.hour")}`;
 
+  const used = sql`(${zero("r.quota")} + ${zero("o.used_quota")})`;
   const rollupId = sql`${id("r.user_id")} || '@' || ${id("r.hour")}`;
   // Without a call there may be what the house bore: a failed attempt, a probe.
   const soundRollup = raw(`(case when r.count < 0 or (r.count = 0 and r.cost_nanos = 0) or r.quota < 0
@@ -168,9 +176,15 @@ function statement(): SQL {
         users,
       ),
       ...planChecks(),
-      check("users.used_quota", id("u.id"), zero("r.quota"), raw("u.used_quota"), users),
-      check("users.request_count", id("u.id"), zero("r.count"), raw("u.request_count"), users),
-      check("tokens.used_quota", id("k.id"), zero("r.quota"), raw("k.used_quota"), tokens),
+      check("users.used_quota", id("u.id"), used, raw("u.used_quota"), users),
+      check(
+        "users.request_count",
+        id("u.id"),
+        sql`(${zero("r.count")} + ${zero("o.request_count")})`,
+        raw("u.request_count"),
+        users,
+      ),
+      check("tokens.used_quota", id("k.id"), used, raw("k.used_quota"), tokens),
       check(
         "tokens.remain_quota",
         id("k.id"),
@@ -178,11 +192,11 @@ function statement(): SQL {
         raw("k.remain_quota"),
         tokens,
       ),
-      check("channels.used_quota", id("n.id"), zero("r.quota"), raw("n.used_quota"), channels),
+      check("channels.used_quota", id("n.id"), used, raw("n.used_quota"), channels),
       check(
         "channel_keys.used_quota",
         id("n.id"),
-        zero("r.quota"),
+        used,
         sql`(${zero("s.quota")} + n.gone_keys_quota)`,
         channels,
       ),

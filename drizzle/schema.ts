@@ -1187,7 +1187,7 @@ export function buildSchema(d: Dialect) {
     "price_revisions",
     {
       id: d.big().primaryKey(),
-      /** write, reset, plans, apply, schedule, sync, cli or undo. */
+      /** write, reset, plans, apply, schedule, sync, cli, undo or import. */
       kind: d.text().notNull(),
       /** 0: the program itself. */
       userId: d.big().notNull().default(0),

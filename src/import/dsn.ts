@@ -33,7 +33,13 @@ function mysqlAddress(text: string): SourceAddress | undefined {
   if (network === "") return undefined;
   if (database === "") throw new SourceRefused("the address of the MySQL source names no database");
   const tls = new URLSearchParams(query).get("tls") ?? "false";
-  const common = { engine: "mysql", username, password, database: decoded(database), tls: tls !== "false" } as const;
+  const common = {
+    engine: "mysql",
+    username,
+    password,
+    database: decoded(database),
+    tls: tls !== "false",
+  } as const;
   if (network === "unix") return { ...common, socket: place };
   const [, host = "", port = ""] = /^\[?([^\]]*?)\]?(?::(\d+))?$/.exec(place) ?? [];
   return { ...common, host: host === "" ? "127.0.0.1" : host, port: port === "" ? MYSQL_PORT : Number(port) };
@@ -67,7 +73,9 @@ function mysqlUrl(text: string): SourceAddress {
 /** `host=… user=… password=… dbname=…`, the other form that PostgreSQL's own library takes. */
 function keywordUrl(text: string): string | undefined {
   const pairs = [...text.matchAll(/(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S*))/g)];
-  const values = new Map(pairs.map(([, key = "", quoted, plain = ""]) => [key, quoted?.replace(/\\(.)/g, "$1") ?? plain]));
+  const values = new Map(
+    pairs.map(([, key = "", quoted, plain = ""]) => [key, quoted?.replace(/\\(.)/g, "$1") ?? plain]),
+  );
   if (!values.has("host") || !values.has("dbname")) return undefined;
   const part = (key: string): string => encodeURIComponent(values.get(key) ?? "");
   const query = values.has("sslmode") ? `?sslmode=${part("sslmode")}` : "";

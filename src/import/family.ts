@@ -26,7 +26,11 @@ export function familyOf(source: Pick<SourceDatabase, "has" | "tables">): Family
     );
   if (source.has("channels", "channel_info")) return "new-api-v1";
   if (source.has("tokens", "model_limits") || source.has("users", "deleted_at")) return "new-api";
-  if (source.has("logs", "elapsed_time") || source.has("tokens", "subnet") || source.has("channels", "config"))
+  if (
+    source.has("logs", "elapsed_time") ||
+    source.has("tokens", "subnet") ||
+    source.has("channels", "config")
+  )
     return "one-api";
   throw new SourceRefused(
     "the source looks older than one-api of 2025-02 and new-api of 2025-05: start its newest release on a copy first, which brings the tables up to date",

@@ -22,7 +22,7 @@ export interface SourceDatabase {
   readonly engine: SourceEngine;
   /** Columns by table, both in lower case. */
   readonly tables: ReadonlyMap<string, ReadonlySet<string>>;
-  has(table: string, column?: string): boolean;
+  has: (table: string, column?: string) => boolean;
   /** Pages in the order of the key; nothing where the table is missing. */
   pages(table: string, query?: PageQuery): AsyncGenerator<SourceRow[]>;
   /** All rows of a small table that has no number as its key; none where it is missing. */

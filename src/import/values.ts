@@ -17,7 +17,10 @@ function plainText(value: unknown): string {
   if (typeof value === "string") return value.replaceAll("\0", "").toWellFormed();
   if (value instanceof Uint8Array) return plainText(Buffer.from(value).toString("utf8"));
   if (value instanceof Date) return value.toISOString();
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  if (typeof value === "object") return JSON.stringify(value);
+  return typeof value === "number" || typeof value === "bigint" || typeof value === "boolean"
+    ? String(value)
+    : "";
 }
 
 export interface WholeNumber {
@@ -38,7 +41,8 @@ export function exactWhole(row: SourceRow, column: string, fallback = 0): WholeN
   return { value: Math.sign(value) * MAX_QUOTA, isCapped: true };
 }
 
-export const wholeOf = (row: SourceRow, column: string, fallback = 0): number => exactWhole(row, column, fallback).value;
+export const wholeOf = (row: SourceRow, column: string, fallback = 0): number =>
+  exactWhole(row, column, fallback).value;
 
 /** Columns of 32 bits here. */
 export const smallOf = (row: SourceRow, column: string, fallback = 0): number =>
@@ -78,7 +82,8 @@ export function secondsOf(row: SourceRow, column: string): number {
 /** Undefined: the text is no JSON, or the cell is empty. */
 export function jsonOf(row: SourceRow, column: string): unknown {
   const cell = row[column];
-  if (cell !== null && typeof cell === "object" && !(cell instanceof Uint8Array) && !(cell instanceof Date)) return cell;
+  if (cell !== null && typeof cell === "object" && !(cell instanceof Uint8Array) && !(cell instanceof Date))
+    return cell;
   const text = plainText(cell).trim();
   if (text === "") return undefined;
   try {

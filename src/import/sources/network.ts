@@ -47,7 +47,9 @@ export async function openNetworkSource(address: NetworkAddress): Promise<Source
   try {
     const connection = await sql.reserve();
     for (const statement of SNAPSHOT[engine]) await connection.unsafe(statement);
-    const query = async (text: string): Promise<SourceRow[]> => [...((await connection.unsafe(text)) as SourceRow[])];
+    const query = async (text: string): Promise<SourceRow[]> => [
+      ...((await connection.unsafe(text)) as SourceRow[]),
+    ];
     for (const row of await query(COLUMNS[engine])) {
       const table = String(row["t"]).toLowerCase();
       tables.set(table, (tables.get(table) ?? new Set()).add(String(row["c"]).toLowerCase()));
@@ -59,7 +61,7 @@ export async function openNetworkSource(address: NetworkAddress): Promise<Source
       query,
       async close() {
         await connection.unsafe("rollback");
-        connection.release();
+        await connection.release();
         await sql.close({ timeout: 1 });
       },
     };

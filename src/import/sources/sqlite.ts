@@ -15,10 +15,14 @@ export function openSqliteSource(path: string): SourceDriver {
     client.run(`pragma busy_timeout = ${BUSY_MS}`);
     client.run("pragma query_only = on");
     const found = client
-      .query<{ name: string }, []>("select name from sqlite_master where type = 'table' and name not like 'sqlite_%'")
+      .query<{ name: string }, []>(
+        "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'",
+      )
       .all();
     for (const { name } of found) {
-      const columns = client.query<{ name: string }, [string]>("select name from pragma_table_info(?)").all(name);
+      const columns = client
+        .query<{ name: string }, [string]>("select name from pragma_table_info(?)")
+        .all(name);
       tables.set(name.toLowerCase(), new Set(columns.map((column) => column.name.toLowerCase())));
     }
   } catch (error) {

@@ -50,6 +50,7 @@ export const {
   priceDrafts,
   setups,
   nodes,
+  auditMonths,
   inboxItems,
   marks,
 } = schema;

@@ -7,7 +7,7 @@ import { openSqliteSource } from "./sources/sqlite.ts";
 /** As the drivers give it; read by values.ts, never directly: whole numbers, flags and JSON differ between engines. */
 export type SourceRow = Record<string, unknown>;
 
-export interface PageQuery {
+interface PageQuery {
   /** Column of the key that pages go by; a whole number, unique. */
   key?: string;
   /** Only rows whose key is greater. */

@@ -33,7 +33,7 @@ export interface Target {
   nextId(table: TableName): number;
 }
 
-export interface Step {
+interface Step {
   /** All of it or nothing. */
   write(parts: readonly RowsFor[], more?: (db: Database, tx: Orm) => Steps<void>): Promise<void>;
 }

@@ -18,7 +18,7 @@ import type { Openings } from "../openings.ts";
 import { wholeOf } from "../values.ts";
 
 /** What the other steps ask about accounts. */
-export interface Accounts {
+interface Accounts {
   has: (id: number) => boolean;
   isLiving: (id: number) => boolean;
 }

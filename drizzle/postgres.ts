@@ -49,6 +49,7 @@ export const {
   priceDrafts,
   setups,
   nodes,
+  auditMonths,
   inboxItems,
   marks,
 } = schema;

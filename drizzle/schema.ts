@@ -1268,6 +1268,18 @@ export function buildSchema(d: Dialect) {
   });
 
   /**
+   * Months of the log that agreed with the hourly sums (core/ledger/audit-months.ts): digests of both, and when the rows were
+   * read; 0 = they have differed since.
+   */
+  const auditMonths = d.table("audit_months", {
+    /** Unix seconds of the month's first moment in UTC. */
+    month: d.big().primaryKey(),
+    sums: d.big().notNull(),
+    rows: d.big().notNull(),
+    checkedAt: d.big().notNull(),
+  });
+
+  /**
    * What needs a person (core/inbox): one row for each kind and subject, opened again where the cause comes back. Times are
    * Unix seconds; 0 = never.
    */
@@ -1347,6 +1359,7 @@ export function buildSchema(d: Dialect) {
     priceDrafts,
     setups,
     nodes,
+    auditMonths,
     marks,
     inboxItems,
   };

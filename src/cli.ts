@@ -5,6 +5,7 @@ import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
 import { createApp, createServices } from "./app.ts";
 import { audit, formatAudit } from "./core/ledger/audit.ts";
+import { forgetMonths } from "./core/ledger/audit-months.ts";
 import { findNodeId, NodeIdUnusable, refuseLostFile, WouldStartNew } from "./core/ledger/installation.ts";
 import { journalCommand } from "./core/ledger/journal/command.ts";
 import { countWaiting, JournalDamaged } from "./core/ledger/journal/journal.ts";
@@ -34,10 +35,17 @@ const COMMANDS: Record<
     },
   },
   audit: {
-    about: "recompute every sum of the books and print each difference",
-    run: async (env) => {
+    about:
+      "[--full | --forget]: recompute every sum of the books and print each difference; closed months of the log too, or anew",
+    run: async (env, args) => {
+      const [how, ...more] = args;
+      if (more.length > 0 || (how !== undefined && how !== "--full" && how !== "--forget")) {
+        console.error("usage: weir audit [--full | --forget]");
+        return 2;
+      }
       const db = await openBeside(env);
-      const report = await audit(db);
+      if (how === "--forget") await forgetMonths(db);
+      const report = await audit(db, { isFull: how !== undefined });
       console.log(formatAudit(report));
       const waiting = await waitingCalls(db, env.dataDir);
       if (waiting > 0)

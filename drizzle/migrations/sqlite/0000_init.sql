@@ -22,6 +22,13 @@ CREATE TABLE `affinity_sums` (
 	PRIMARY KEY(`hour`, `rule`)
 );
 --> statement-breakpoint
+CREATE TABLE `audit_months` (
+	`month` integer PRIMARY KEY NOT NULL,
+	`sums` integer NOT NULL,
+	`rows` integer NOT NULL,
+	`checked_at` integer NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `auth_flows` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`kind` text NOT NULL,

@@ -481,6 +481,8 @@ export function buildSchema(d: Dialect) {
       headerOverride: d.text().notNull().default(""),
       /** JSON text: the gates of single request fields, above what `setting` says. */
       settings: d.text().notNull().default(""),
+      /** JSON text: what looks at the upstream's list of models found (core/channels/drift.ts); no form writes it. */
+      modelDrift: d.text().notNull().default(""),
       maxInputTokens: d.big().notNull().default(0),
       /** Which of its keys a call gets: polling, random or affinity. */
       multiKeyMode: d.text().notNull().default("polling"),
@@ -1274,7 +1276,7 @@ export function buildSchema(d: Dialect) {
    * Single numbers that must survive: `version:<kind>` (raised by each announced change, db/changes.ts),
    * `database` (this database's own number), `hole:<node>:<first>-<last>` (positions of a journal that an operator
    * gave up), `node:<id>` (a sign of life, ledger/outage.ts), `low-quota:<user>` and `low-quota-armed:<user>`
-   * (users/low-quota-marks.ts), `logs:clearedBefore`, `price_revision` (the latest one, prices/revisions.ts), `ways_in` (a lock, users/providers/methods.ts).
+   * (users/low-quota-marks.ts), `logs:clearedBefore`, `models-told` (channels/upstream-models.ts), `price_revision` (the latest one, prices/revisions.ts), `ways_in` (a lock, users/providers/methods.ts).
    */
   const marks = d.table("marks", {
     key: d.text().primaryKey(),

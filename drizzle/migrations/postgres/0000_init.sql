@@ -112,6 +112,7 @@ CREATE TABLE "channels" (
 	"param_override" text DEFAULT '' NOT NULL,
 	"header_override" text DEFAULT '' NOT NULL,
 	"settings" text DEFAULT '' NOT NULL,
+	"model_drift" text DEFAULT '' NOT NULL,
 	"max_input_tokens" bigint DEFAULT 0 NOT NULL,
 	"multi_key_mode" text DEFAULT 'polling' NOT NULL,
 	"max_concurrency" integer DEFAULT 0 NOT NULL,

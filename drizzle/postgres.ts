@@ -33,6 +33,7 @@ export const {
   costImports,
   costBills,
   credits,
+  openings,
   reservations,
   limitUses,
   orders,

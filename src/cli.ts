@@ -1,4 +1,4 @@
-// The subcommands of the binary: serve (default), audit, journal, export, plan, apply, rotate, rescue, migrate, version.
+// The subcommands of the binary: serve (default), audit, journal, export, plan, apply, import, rotate, rescue, migrate, version.
 // Refuses unknown subcommands with the list of the known ones.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -95,6 +95,10 @@ const COMMANDS: Record<
     about: "FILE [--plan HASH]: make the site as the file says, all of it or nothing",
     run: (env, args) => settings(env, "apply", args),
   },
+  import: {
+    about: "SOURCE [--dry-run]: move a site of one-api or new-api into an empty installation",
+    run: (env, args) => importSite(env, args),
+  },
   rotate: {
     about:
       "[--session [--now]]: a new encryption key (NEW_ENCRYPTION_KEY), or session secret, server stopped",
@@ -120,6 +124,17 @@ const COMMANDS: Record<
     },
   },
 };
+
+/** What is in the old site, brought over; loaded where it is asked for. */
+async function importSite(env: Env, args: string[]): Promise<number> {
+  const { importCommand } = await import("./cli/import-command.ts");
+  return importCommand({
+    ...env,
+    args,
+    say: (text) => console.log(text),
+    tell: (text) => console.error(text),
+  });
+}
 
 async function rotate(env: Env, db: Database, args: string[]): Promise<number> {
   const { rotateCommand, RotateError } = await import("./cli/rotate-command.ts");

@@ -181,7 +181,9 @@ const RULES: Record<string, readonly string[]> = {
   "src/relay": ["src/core", "src/providers", "src/protocol", "src/http", "src/shared"],
   "src/api": ["src/core", "src/http", "src/shared"],
   /** What single subcommands of the binary do. */
-  "src/cli": ["src/core", "src/http", "src/shared"],
+  "src/cli": ["src/core", "src/db", "src/http", "src/import", "src/shared"],
+  /** Moving a site of another product in. */
+  "src/import": ["src/core", "src/db", "src/shared", "drizzle", "locales"],
   "src/jobs": ["src/core"],
   views: ["src/shared"],
   "src/pages": ["src/core", "src/http", "views", "islands", "src/shared"],

@@ -70,15 +70,19 @@ async function openWhenThere(
   }
 }
 
-/** `onPending`: called before the embedded database is changed; may throw to stop that. */
+/**
+ * `onPending`: called before the embedded database is changed; may throw to stop that. `file`: of the embedded database, where
+ * it is not the one that is served.
+ */
 export async function connect(
   settings: ConnectSettings,
   onPending?: () => void,
   patience?: Patience,
+  file = SQLITE_FILE,
 ): Promise<Database> {
   if (settings.databaseUrl !== "") return postgresDatabase(await openWhenThere(settings, patience));
   prepareDataDir(settings.dataDir);
-  const path = join(settings.dataDir, SQLITE_FILE);
+  const path = join(settings.dataDir, file);
   const client = openSqliteFile(path);
   try {
     migrateSqlite(client, path, undefined, onPending);

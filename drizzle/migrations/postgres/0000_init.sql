@@ -112,6 +112,7 @@ CREATE TABLE "channels" (
 	"param_override" text DEFAULT '' NOT NULL,
 	"header_override" text DEFAULT '' NOT NULL,
 	"settings" text DEFAULT '' NOT NULL,
+	"model_drift" text DEFAULT '' NOT NULL,
 	"max_input_tokens" bigint DEFAULT 0 NOT NULL,
 	"multi_key_mode" text DEFAULT 'polling' NOT NULL,
 	"max_concurrency" integer DEFAULT 0 NOT NULL,
@@ -303,6 +304,14 @@ CREATE TABLE "nodes" (
 	"lease_until" bigint DEFAULT 0 NOT NULL,
 	"place" text DEFAULT '' NOT NULL,
 	"updated_at" bigint DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "openings" (
+	"kind" text NOT NULL,
+	"id" bigint NOT NULL,
+	"used_quota" bigint DEFAULT 0 NOT NULL,
+	"request_count" bigint DEFAULT 0 NOT NULL,
+	CONSTRAINT "openings_kind_id_pk" PRIMARY KEY("kind","id")
 );
 --> statement-breakpoint
 CREATE TABLE "options" (

@@ -8,6 +8,9 @@ import { DATABASE_KINDS } from "../../support/postgres.ts";
 import { requestId, settlement, startBooks } from "./support.ts";
 import type { TestBooks } from "./support.ts";
 
+/** Of the calls that `settlement` makes. */
+const MODEL = "gpt-4o-mini";
+
 describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
   let books: TestBooks;
   let userId: number;
@@ -47,6 +50,7 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
 
   test("every figure that is off by one is named with both figures", async () => {
     const { users, tokens, channels, rollups, logs, credits } = books.db.t;
+    const { rollupsByModel, rollupsByUser, rollupsByChannel, affinitySums } = books.db.t;
     const { orm } = books.db;
     const bump = [
       {
@@ -135,7 +139,35 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
             .where(eq(rollups.userId, userId)),
         expected: [
           ["logs.count", `${userId}@${hour}`, 3, 2],
+          ["rollups_by_channel.logged_count", `${channelId}@${MODEL}@default`, 3, 2],
+          ["rollups_by_model.logged_count", `${hour}@${MODEL}`, 3, 2],
+          ["rollups_by_user.logged_count", String(userId), 3, 2],
           ["rollups.unsound", `${userId}@${hour}`, 0, 1],
+        ],
+      },
+      {
+        change: (by: number) =>
+          orm.update(rollupsByModel).set({ cacheInput: sql`${rollupsByModel.cacheInput} + ${by}` }),
+        expected: [["rollups_by_model.cache_input", `${hour}@${MODEL}`, 0, 1]],
+      },
+      {
+        change: (by: number) =>
+          orm.update(rollupsByUser).set({ cacheSaved: sql`${rollupsByUser.cacheSaved} + ${by}` }),
+        expected: [["rollups_by_user.cache_saved", String(userId), 0, 1]],
+      },
+      {
+        change: (by: number) =>
+          orm.update(rollupsByChannel).set({ cacheRead: sql`${rollupsByChannel.cacheRead} + ${by}` }),
+        expected: [["rollups_by_channel.cache_read", `${channelId}@${MODEL}@default`, 0, 1]],
+      },
+      {
+        change: (by: number) =>
+          by > 0
+            ? orm.insert(affinitySums).values({ hour, rule: "r", count: 3, kept: 4 })
+            : orm.delete(affinitySums),
+        expected: [
+          ["affinity_sums.unsound", `hour@${hour}`, 0, 1],
+          ["affinity_sums.unsound", `r@${hour}`, 0, 1],
         ],
       },
     ];

@@ -11,7 +11,7 @@ interface Condition {
   silentMs: number;
 }
 
-export interface ReadinessReport {
+interface ReadinessReport {
   isReady: boolean;
   /**
    * `draining`: this process ends, with or without calls; `journal`: what a call costs could not be recorded, so that calls

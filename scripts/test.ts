@@ -327,6 +327,7 @@ async function main(args: readonly string[]): Promise<Result> {
   const runLimitMs = isLong ? LONG_RUN_LIMIT_MS : RUN_LIMIT_MS;
   // After the packages are there: it imports the database driver.
   const { RUN_DIR_VARIABLE, RUN_OWNER_VARIABLE, stopPostgres } = await import("../test/support/postgres.ts");
+  const { stopMariadb } = await import("../test/support/mariadb.ts");
   const runDir = makeRunDir();
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(Bun.env)) {
@@ -365,6 +366,7 @@ async function main(args: readonly string[]): Promise<Result> {
     await Promise.all(Array.from({ length: lanes }, runLane));
   } finally {
     stopPostgres(runDir);
+    stopMariadb(runDir);
     rmSync(runDir, { recursive: true, force: true });
   }
   return total;

@@ -15,7 +15,8 @@ const PLACES = ["/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/local/bin", "/opt
 
 function find(...names: string[]): string | undefined {
   for (const name of names) {
-    const found = Bun.which(name) ?? PLACES.map((place) => join(place, name)).find((path) => existsSync(path));
+    const found =
+      Bun.which(name) ?? PLACES.map((place) => join(place, name)).find((path) => existsSync(path));
     if (found) return found;
   }
   return undefined;

@@ -7,6 +7,7 @@ import { availableParallelism, freemem, tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { BINARY_VARIABLE, withParent } from "../test/support/server.ts";
 import { ensureChromium } from "./install-chromium.ts";
+import { ensureMariadb } from "./install-mariadb.ts";
 import { ensurePostgres } from "./install-postgres.ts";
 import { ensurePackages } from "./packages.ts";
 
@@ -298,6 +299,8 @@ function prepare(groups: readonly Group[], env: Record<string, string>): number 
     }
   };
   if (groups.some(({ name }) => name === "server" || name === "attack")) step("PostgreSQL", ensurePostgres);
+  if (groups.some(({ files }) => files.some((file) => file.startsWith("./test/import/"))))
+    step("MariaDB", ensureMariadb);
   if (groups.some((group) => group.name === "e2e")) step("Chromium", ensureChromium);
   step("build", () => {
     const isBinaryNeeded = needsBinary(groups);

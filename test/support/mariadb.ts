@@ -48,7 +48,8 @@ function startServer(runDir: string, ownerPid: number): MariadbServer {
   const log = () => (existsSync(logFile) ? readFileSync(logFile, "utf8") : "");
   const deadlineMs = Date.now() + START_MS;
   while (!log().includes(ENDS_WITH)) {
-    if (Date.now() > deadlineMs || log().includes("Aborting")) throw new Error(`MariaDB did not start\n${log()}`);
+    if (Date.now() > deadlineMs || log().includes("Aborting"))
+      throw new Error(`MariaDB did not start\n${log()}`);
     Bun.sleepSync(50);
   }
   watchOwner(["/bin/sh", "-c", `kill -9 $(cat ${pidFile})`], runDir, ownerPid);

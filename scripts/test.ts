@@ -34,6 +34,7 @@ const PRODUCT_VARIABLES = [
   "WEIR_NEW",
   "DRAIN_SECONDS",
   "JOURNAL_KEEP_MINUTES",
+  "METRICS_TOKEN",
 ];
 
 interface Group {

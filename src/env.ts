@@ -38,6 +38,8 @@ export interface Env {
   startsNew: boolean;
   /** How long a start waits for a PostgreSQL that is not there yet; 0 = not at all. */
   databaseWaitSeconds: number;
+  /** Whoever sends it reads /metrics from elsewhere; empty: only this machine does. */
+  metricsToken: string;
   /** How long running answers may go on after SIGTERM; then they are settled, told and closed. */
   drainSeconds: number;
 }
@@ -115,6 +117,10 @@ export function readEnv(source: Record<string, string | undefined> = process.env
       `LOG_RETENTION_DAYS must be a number from 0 to 36500, not "${source.LOG_RETENTION_DAYS}".`,
     );
   }
+  const metricsToken = text("METRICS_TOKEN");
+  if (metricsToken !== "" && metricsToken.length < 16) {
+    throw new EnvError("METRICS_TOKEN must have at least 16 characters.");
+  }
   const startsNew = text("WEIR_NEW");
   if (startsNew !== "" && startsNew !== "0" && startsNew !== "1") {
     throw new EnvError(`WEIR_NEW must be 1 or empty, not "${source.WEIR_NEW}".`);
@@ -176,6 +182,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     startsNew: startsNew === "1",
     databaseWaitSeconds,
     drainSeconds,
+    metricsToken,
   };
 }
 

@@ -118,15 +118,14 @@ test("what goes wrong is told by whose fault it is", async () => {
     { endpoint: "chat", outcome: "auth" },
   );
   expect(stranger.by).toBe(1);
-  gateway.upstream.script({
-    steps: [
-      'data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"Hel"}}]}\n\n',
-      CUT,
-    ],
-    headers: { "content-type": "text/event-stream" },
-  });
+  const begun = gate();
+  gateway.upstream.script(stream(["Hel", begun, CUT], {}));
   const cut = await added(
-    async () => (await gateway.chat({ stream: true })).text(),
+    async () => {
+      const response = await gateway.chat({ stream: true });
+      begun.open();
+      await response.text();
+    },
     "gen_ai_server_request_duration_seconds",
     { ...OF_MODEL, error_type: "upstream-cut" },
   );

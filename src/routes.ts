@@ -39,6 +39,7 @@ import { redemptions } from "./api/redemptions.ts";
 import { sessions } from "./api/sessions.ts";
 import { system } from "./api/system.ts";
 import { tasks } from "./api/tasks.ts";
+import { probes } from "./api/probes.ts";
 import { tokens } from "./api/tokens.ts";
 import { usage } from "./api/usage.ts";
 import { userBulk } from "./api/user-bulk.ts";
@@ -46,6 +47,7 @@ import { users } from "./api/users.ts";
 import { wallet } from "./api/wallet.ts";
 import type { ChannelProbe, ChannelWatch } from "./core/channels/watch.ts";
 import type { Deps } from "./core/deps.ts";
+import type { Readiness } from "./core/site/readiness.ts";
 import type { SessionSettings } from "./http/session.ts";
 import { anthropicRelay } from "./relay/anthropic.ts";
 import { billingRelay } from "./relay/billing.ts";
@@ -61,6 +63,7 @@ export interface Gateway {
   watch: ChannelWatch;
   probe: ChannelProbe;
   metrics: MetricsAccess;
+  readiness: Readiness;
 }
 
 /** By themselves: one chain of all controllers is longer than the checker follows types. */
@@ -115,9 +118,10 @@ function channelRoutes(
 }
 
 export function createRoutes(deps: Deps, session: SessionSettings, gateway: Gateway) {
-  const { relay, watch, probe } = gateway;
+  const { relay, watch, probe, readiness } = gateway;
   return new Elysia()
     .use(metrics(session, gateway.metrics)) // /metrics
+    .use(probes(readiness)) //            /healthz, /readyz
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
     .use(anthropicRelay(deps, session, relay)) // /v1/messages
     .use(geminiRelay(deps, session, relay)) // /v1beta

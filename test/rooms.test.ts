@@ -27,6 +27,8 @@ const RULES: Record<string, readonly string[]> = {
   "src/net": ["src/shared"],
   /** Everybody may report to it; it knows nobody. */
   "src/observe": [],
+  /** Workers and their parent. */
+  "src/cluster": [],
   "src/core/kit": ["src/core/deps.ts", "src/db", "src/shared"],
   "src/core/logs": ["src/core/deps.ts", "src/core/kit", "src/db", "src/shared", "drizzle"],
   "src/core/options": ["src/core/kit", "src/db", "src/shared", "drizzle"],
@@ -59,6 +61,8 @@ const RULES: Record<string, readonly string[]> = {
     "src/db",
     "src/shared",
   ],
+  /** Copies of the books, and what is known of the last one. */
+  "src/core/backup": ["src/db"],
   "src/core/users": [
     "src/core/deps.ts",
     "src/core/kit",
@@ -183,7 +187,9 @@ const RULES: Record<string, readonly string[]> = {
   "src/relay": ["src/core", "src/providers", "src/protocol", "src/http", "src/shared"],
   "src/api": ["src/core", "src/http", "src/observe", "src/shared"],
   /** What single subcommands of the binary do. */
-  "src/cli": ["src/core", "src/http", "src/shared"],
+  "src/cli": ["src/core", "src/db", "src/http", "src/import", "src/shared"],
+  /** Moving a site of another product in. */
+  "src/import": ["src/core", "src/db", "src/shared", "drizzle", "locales"],
   "src/jobs": ["src/core"],
   views: ["src/shared"],
   "src/pages": ["src/core", "src/http", "views", "islands", "src/shared"],

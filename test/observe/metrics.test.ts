@@ -179,14 +179,15 @@ test("models that nobody serves make no series, and no label names a user, a key
 
 test("strangers find no such address; a token opens it, and this machine itself", async () => {
   const unknown = await fetch(`${gateway.app.url}/v1/nowhere`);
-  for (const headers of [
+  const refusals: Record<string, string>[] = [
     { "x-forwarded-for": "127.0.0.1" },
     { forwarded: "for=127.0.0.1" },
     { via: "1.1 proxy" },
     { host: "gateway.example" },
     { "x-real-ip": "127.0.0.1", authorization: `Bearer ${TOKEN}x` },
     { "x-real-ip": "127.0.0.1", authorization: "Bearer " },
-  ]) {
+  ];
+  for (const headers of refusals) {
     const refused = await read(headers);
     expect(refused.status).toBe(404);
     expect(Object.keys(await refused.json())).toEqual(Object.keys(await unknown.clone().json()));

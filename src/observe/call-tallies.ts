@@ -8,7 +8,7 @@ import type { Tally } from "./tally.ts";
 export const MOST_COMBINATIONS = 10_000;
 
 /** Whose figures: the endpoint's name, not yet the operation's. */
-export interface CallLabels {
+interface CallLabels {
   endpoint: string;
   provider: string;
   model: string;

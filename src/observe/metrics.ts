@@ -24,7 +24,7 @@ export interface MetricSnapshot {
   values: Value[];
 }
 
-export type Values = Partial<Record<MetricName, Value[]>>;
+type Values = Partial<Record<MetricName, Value[]>>;
 /** Looks figures up when somebody asks for them. */
 export type Source = () => Values | Promise<Values>;
 

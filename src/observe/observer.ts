@@ -37,7 +37,7 @@ export interface ChargedTokens {
 }
 
 /** One try at an upstream. */
-export interface Attempt {
+interface Attempt {
   channel: number;
   endpoint: string;
   provider: string;

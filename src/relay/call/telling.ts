@@ -83,7 +83,7 @@ export function tellFailedAttempt(deps: Told, attempt: ToldAttempt, failed: Atte
 }
 
 /** `error`: "" = it was answered in full. */
-export function tellAttemptEnd(
+function tellAttemptEnd(
   deps: Told,
   { channel, group, model, endpoint, ms }: ToldAttempt,
   error: string,

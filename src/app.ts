@@ -157,6 +157,41 @@ function metricsOf(
   return metrics;
 }
 
+/** What answers calls, and what comes round by itself. */
+function beginWork(
+  env: Env,
+  { deps, session, ledger, inbox }: Pick<Services, "deps" | "session" | "inbox"> & { ledger: LedgerService },
+  overrides: Overrides,
+) {
+  const relay = createRelay(deps, session.visitors, createMediaFetch(outboundOf(deps)), overrides.drainMs);
+  const probe = createProbe(deps, relay);
+  const watch = createChannelWatch(deps, probe);
+  const looks = startLooks({ ...deps, inbox, condition: () => ledger.condition(), ...overrides.looks });
+  const jobs = createScheduler(
+    deps,
+    jobsOf(deps, watch, () => pollTasks(deps), env.logRetentionDays),
+  );
+  const loop = watchEventLoop();
+  const metrics = metricsOf(deps, loop, { ledger, relay, jobs });
+  const gateway: Gateway = {
+    relay,
+    watch,
+    probe,
+    readiness: createReadiness(() => ledger.condition()),
+    metrics: { text: () => metrics.text(), token: env.metricsToken },
+  };
+  return {
+    gateway,
+    jobs,
+    looks,
+    metrics,
+    async stop() {
+      loop.stop();
+      await Promise.all([watch.stop(), jobs.stop(), looks.stop()]);
+    },
+  };
+}
+
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
   prepareDataDir(env.dataDir);
   const lock = lockDataDir(env.dataDir);
@@ -236,42 +271,18 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   accounts.onPlanDue((userId) => renewPlans(deps, userId));
   const secret = await sessionSecret(db, seal, { fromEnv: env.sessionSecret, nowSeconds });
   const session = sessionSettings(env, deps, secret);
-  const relay = createRelay(deps, session.visitors, createMediaFetch(outboundOf(deps)), overrides.drainMs);
-  const probe = createProbe(deps, relay);
-  const watch = createChannelWatch(deps, probe);
-  const looks = startLooks({
-    ...deps,
-    inbox,
-    condition: () => ledger.condition(),
-    ...overrides.looks,
-  });
-  const jobs = createScheduler(
-    deps,
-    jobsOf(deps, watch, () => pollTasks(deps), env.logRetentionDays),
-  );
-  const loop = watchEventLoop();
-  const metrics = metricsOf(deps, loop, { ledger, relay, jobs });
+  const work = beginWork(env, { deps, session, ledger, inbox }, overrides);
   return {
     deps,
     session,
-    gateway: {
-      relay,
-      watch,
-      probe,
-      readiness: createReadiness(() => ledger.condition()),
-      metrics: { text: () => metrics.text(), token: env.metricsToken },
-    },
-    jobs,
+    ...work,
     lowQuota: lowBalances,
     budgetWarnings,
     inbox,
-    looks,
-    metrics,
     async close() {
-      await Promise.all([watch.stop(), jobs.stop(), looks.stop()]);
-      loop.stop();
+      await work.stop();
       session.visitors.close();
-      relay.close();
+      work.gateway.relay.close();
       await sessions.close();
       await limits.close();
       await ledger.close();

@@ -130,10 +130,6 @@ export function readEnv(source: Record<string, string | undefined> = process.env
       `LOG_RETENTION_DAYS must be a number from 0 to 36500, not "${source.LOG_RETENTION_DAYS}".`,
     );
   }
-  const metricsToken = text("METRICS_TOKEN");
-  if (metricsToken !== "" && metricsToken.length < 16) {
-    throw new EnvError("METRICS_TOKEN must have at least 16 characters.");
-  }
   const startsNew = text("WEIR_NEW");
   if (startsNew !== "" && startsNew !== "0" && startsNew !== "1") {
     throw new EnvError(`WEIR_NEW must be 1 or empty, not "${source.WEIR_NEW}".`);
@@ -205,7 +201,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     startsNew: startsNew === "1",
     databaseWaitSeconds,
     drainSeconds,
-    metricsToken,
+    ...readObserving(text),
     drainDelaySeconds,
   };
 }
@@ -285,6 +281,15 @@ export function cannotListen({ port, host }: Pick<Env, "port" | "host">, error: 
       ? `PORT ${port} is in use: stop the other program, or set PORT.`
       : `HOST is "${host}", PORT ${port}, where this machine cannot listen: ${String(error)}.`,
   );
+}
+
+/** What is told to those who watch the process. */
+function readObserving(text: (name: string) => string): Pick<Env, "metricsToken"> {
+  const metricsToken = text("METRICS_TOKEN");
+  if (metricsToken !== "" && metricsToken.length < 16) {
+    throw new EnvError("METRICS_TOKEN must have at least 16 characters.");
+  }
+  return { metricsToken };
 }
 
 const GENERAL_LIMIT = 180;

@@ -47,6 +47,7 @@ import { createSiteLimits } from "./core/kit/site-limits.ts";
 import { connect } from "./db/connect.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
 import type { Env } from "./env.ts";
+import { refuseHalfImported } from "./import/state.ts";
 import { inRanges, parseRanges } from "./http/address.ts";
 import { assets, publicFiles, readManifest } from "./http/assets.ts";
 import { openapiDocument } from "./http/document.ts";
@@ -120,6 +121,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   });
   // Before anything is left in the directory: a start that ends here is a first start again.
   await settleIn(db, env.dataDir, env.startsNew);
+  await refuseHalfImported(db);
   const nowSeconds = Math.floor(clock.nowMs() / 1000);
   const seal = await openSealer(db, encryptionSecret(env.encryptionKey, env.dataDir), nowSeconds);
   const options = await createOptions(db, seal);

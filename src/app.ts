@@ -41,6 +41,7 @@ import { createPicker } from "./core/channels/picker.ts";
 import { createRouting } from "./core/channels/routing.ts";
 import { createCatalogue } from "./core/channels/catalogue.ts";
 import { createMaintenance } from "./core/site/maintenance.ts";
+import { createReadiness } from "./core/site/readiness.ts";
 import { encryptionSecret } from "./core/kit/seal.ts";
 import { createSessions } from "./core/users/sessions.ts";
 import { createSiteLimits } from "./core/kit/site-limits.ts";
@@ -123,7 +124,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   await settleIn(db, env.dataDir, env.startsNew);
   await refuseHalfImported(db);
   const nowSeconds = Math.floor(clock.nowMs() / 1000);
-  const seal = await openSealer(db, encryptionSecret(env.encryptionKey, env.dataDir), nowSeconds);
+  const seal = await openSealer(db, encryptionSecret(env.encryptionKey, env.keyDir), nowSeconds);
   const options = await createOptions(db, seal);
   const recordPrices = priceRecorder({ db, clock });
   options.recordWith(recordPrices);
@@ -206,7 +207,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   return {
     deps,
     session,
-    gateway: { relay, watch, probe },
+    gateway: { relay, watch, probe, readiness: createReadiness(() => ledger.condition()) },
     jobs,
     lowQuota: lowBalances,
     budgetWarnings,

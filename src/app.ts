@@ -51,6 +51,7 @@ import { connect } from "./db/connect.ts";
 import type { Database } from "./db/database.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
 import type { Env } from "./env.ts";
+import { refuseHalfImported } from "./import/state.ts";
 import { inRanges, parseRanges } from "./http/address.ts";
 import { assets, publicFiles, readManifest } from "./http/assets.ts";
 import { openapiDocument } from "./http/document.ts";
@@ -201,6 +202,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const db = await connectPatiently(env, logger);
   // Before anything is left in the directory: a start that ends here is a first start again.
   await settleIn(db, env.dataDir, env.startsNew);
+  await refuseHalfImported(db);
   const nowSeconds = Math.floor(clock.nowMs() / 1000);
   const seal = await openSealer(db, encryptionSecret(env.encryptionKey, env.keyDir), nowSeconds);
   const options = await createOptions(db, seal);

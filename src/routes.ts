@@ -18,6 +18,8 @@ import { logClearing } from "./api/log-clearing.ts";
 import { logExport } from "./api/log-export.ts";
 import { inbox } from "./api/inbox.ts";
 import { logs } from "./api/logs.ts";
+import { metrics } from "./api/metrics.ts";
+import type { MetricsAccess } from "./api/metrics.ts";
 import { modelNotices } from "./api/model-notices.ts";
 import { optionPreviews } from "./api/option-previews.ts";
 import { oauthWidgets } from "./api/oauth-widgets.ts";
@@ -37,6 +39,7 @@ import { redemptions } from "./api/redemptions.ts";
 import { sessions } from "./api/sessions.ts";
 import { system } from "./api/system.ts";
 import { tasks } from "./api/tasks.ts";
+import { probes } from "./api/probes.ts";
 import { tokens } from "./api/tokens.ts";
 import { usage } from "./api/usage.ts";
 import { userBulk } from "./api/user-bulk.ts";
@@ -44,6 +47,7 @@ import { users } from "./api/users.ts";
 import { wallet } from "./api/wallet.ts";
 import type { ChannelProbe, ChannelWatch } from "./core/channels/watch.ts";
 import type { Deps } from "./core/deps.ts";
+import type { Readiness } from "./core/site/readiness.ts";
 import type { SessionSettings } from "./http/session.ts";
 import { anthropicRelay } from "./relay/anthropic.ts";
 import { billingRelay } from "./relay/billing.ts";
@@ -58,6 +62,8 @@ export interface Gateway {
   relay: Relay;
   watch: ChannelWatch;
   probe: ChannelProbe;
+  metrics: MetricsAccess;
+  readiness: Readiness;
 }
 
 /** By themselves: one chain of all controllers is longer than the checker follows types. */
@@ -96,7 +102,11 @@ function settingRoutes(deps: Deps, session: SessionSettings) {
     .use(config(deps, session)); //       /api/config
 }
 
-function channelRoutes(deps: Deps, session: SessionSettings, { watch, probe }: Omit<Gateway, "relay">) {
+function channelRoutes(
+  deps: Deps,
+  session: SessionSettings,
+  { watch, probe }: Pick<Gateway, "watch" | "probe">,
+) {
   return new Elysia()
     .use(channelRules(deps, session, probe)) //     /api/channel/try_rules
     .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy
@@ -107,8 +117,11 @@ function channelRoutes(deps: Deps, session: SessionSettings, { watch, probe }: O
     .use(channels(deps, session)); //      /api/channel
 }
 
-export function createRoutes(deps: Deps, session: SessionSettings, { relay, watch, probe }: Gateway) {
+export function createRoutes(deps: Deps, session: SessionSettings, gateway: Gateway) {
+  const { relay, watch, probe, readiness } = gateway;
   return new Elysia()
+    .use(metrics(session, gateway.metrics)) // /metrics
+    .use(probes(readiness)) //            /healthz, /readyz
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
     .use(anthropicRelay(deps, session, relay)) // /v1/messages
     .use(geminiRelay(deps, session, relay)) // /v1beta

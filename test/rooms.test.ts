@@ -25,6 +25,10 @@ const RULES: Record<string, readonly string[]> = {
   "src/providers": ["src/protocol", "src/shared"],
   "src/db": ["drizzle"],
   "src/net": ["src/shared"],
+  /** Everybody may report to it; it knows nobody. */
+  "src/observe": [],
+  /** Workers and their parent. */
+  "src/cluster": [],
   "src/core/kit": ["src/core/deps.ts", "src/db", "src/shared"],
   "src/core/logs": ["src/core/deps.ts", "src/core/kit", "src/db", "src/shared", "drizzle"],
   "src/core/options": ["src/core/kit", "src/db", "src/shared", "drizzle"],
@@ -57,6 +61,8 @@ const RULES: Record<string, readonly string[]> = {
     "src/db",
     "src/shared",
   ],
+  /** Copies of the books, and what is known of the last one. */
+  "src/core/backup": ["src/db"],
   "src/core/users": [
     "src/core/deps.ts",
     "src/core/kit",
@@ -129,11 +135,14 @@ const RULES: Record<string, readonly string[]> = {
   ],
   "src/core/site": [
     "src/core/deps.ts",
+    "src/core/channels",
+    "src/core/kit",
     "src/core/payments",
     "src/core/logs",
     "src/core/options",
     "src/core/users",
     "src/db",
+    "src/observe",
     "src/shared",
   ],
   "src/http": ["src/core", "src/openapi", "src/shared", "locales"],
@@ -148,6 +157,7 @@ const RULES: Record<string, readonly string[]> = {
     "src/relay/wire",
     "src/core",
     "src/net",
+    "src/observe",
     "src/providers",
     "src/protocol",
     "src/http",
@@ -175,9 +185,11 @@ const RULES: Record<string, readonly string[]> = {
   ],
   /** The routes: on top of everything that they need. */
   "src/relay": ["src/core", "src/providers", "src/protocol", "src/http", "src/shared"],
-  "src/api": ["src/core", "src/http", "src/shared"],
+  "src/api": ["src/core", "src/http", "src/observe", "src/shared"],
   /** What single subcommands of the binary do. */
-  "src/cli": ["src/core", "src/http", "src/shared"],
+  "src/cli": ["src/core", "src/db", "src/http", "src/import", "src/shared"],
+  /** Moving a site of another product in. */
+  "src/import": ["src/core", "src/db", "src/shared", "drizzle", "locales"],
   "src/jobs": ["src/core"],
   views: ["src/shared"],
   "src/pages": ["src/core", "src/http", "views", "islands", "src/shared"],

@@ -57,6 +57,11 @@ export function macKeyOf(secret: string): Buffer {
   return Buffer.from(hkdfSync("sha256", secret, "weir", "mac", 32));
 }
 
+/** Which key it is, for people to compare and files to name: eight bytes in hex, from which nothing is opened. */
+export function keyFingerprint(secret: string): string {
+  return Buffer.from(hkdfSync("sha256", secret, "weir", "fingerprint", 8)).toString("hex");
+}
+
 export function createSealer(secret: string, heritage: SealHeritage = {}): Sealer {
   const key = sealKeyOf(secret);
   const macKey = heritage.macKey ?? macKeyOf(secret);

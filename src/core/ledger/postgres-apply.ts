@@ -1,7 +1,7 @@
 // Journal entries into PostgreSQL's tables, a batch in one transaction. Refuses to enter anything twice: the node's mark
 // moves in the same transaction as the sums.
 import { fixedQuery, q } from "../../db/database.ts";
-import type { Orm } from "../../db/database.ts";
+import type { Orm, Steps } from "../../db/database.ts";
 import { sqlState } from "../../db/sql-state.ts";
 import type { BalanceWatch, Deps, LedgerAccounts } from "../deps.ts";
 import { within } from "../kit/deadline.ts";
@@ -134,26 +134,13 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
       }
       if (!isContentError(error)) throw error;
       if (entries.length > 1) for (const entry of entries) await applyBatch([entry]);
-      else await setAside(entries, error);
+      else {
+        await within(databaseWaitMs, db.atomic(setAside(deps, entries, error)));
+        moved(entries);
+      }
     } finally {
       endWrite();
     }
-  }
-
-  /** Without the mark's move every start would meet the entry again. */
-  async function setAside(entries: Entries, error: unknown): Promise<void> {
-    let isTold = false;
-    await within(
-      databaseWaitMs,
-      db.atomic(function* (tx) {
-        const { query, assertMoved } = moveMark(tx, deps, { ...spanOf(entries), setAside: 1, skipped: 0 });
-        assertMoved(yield* q(query));
-        // Before the commit, and only for entries that are this process's to give up.
-        if (!isTold) for (const entry of entries) setEntryAside(deps, entry, error);
-        isTold = true;
-      }),
-    );
-    moved(entries);
   }
 
   return {
@@ -194,6 +181,18 @@ function moveMark(
     assertMoved(moved) {
       if (moved.length === 0) throw new PositionMoved();
     },
+  };
+}
+
+/** Moves the mark past entries that the tables refuse: without it every start would meet them again. */
+function setAside(deps: PostgresApplierDeps, entries: Entries, error: unknown) {
+  let isTold = false;
+  return function* (tx: Orm): Steps<void> {
+    const { query, assertMoved } = moveMark(tx, deps, { ...spanOf(entries), setAside: 1, skipped: 0 });
+    assertMoved(yield* q(query));
+    // Before the commit, and only for entries that are this process's to give up.
+    if (!isTold) for (const entry of entries) setEntryAside(deps, entry, error);
+    isTold = true;
   };
 }
 

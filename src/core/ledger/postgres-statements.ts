@@ -143,8 +143,14 @@ export function* enterBatch(tx: Orm, texts: InsertTexts, batch: Batch, mark: Mar
   // In this order on every node: users, keys and channels before what only grows.
   const queries = [
     ...(holds.length > 0 ? [] : first),
-    ...[users, tokens, chargeChannels(tx, sums), keys, insertRows(tx, texts.logs, sums.logs), rollups],
-    ...[insertRows(tx, texts.affinity, sums.affinity), insertRows(tx, texts.objects, sums.objects)],
+    users,
+    tokens,
+    chargeChannels(tx, sums),
+    keys,
+    insertRows(tx, texts.logs, sums.logs),
+    rollups,
+    insertRows(tx, texts.affinity, sums.affinity),
+    insertRows(tx, texts.objects, sums.objects),
   ].filter((query) => query !== undefined);
   const answers = yield* q(flightOf(queries));
   const answerTo = (query: Query<RawRow[]> | undefined) =>

@@ -1,5 +1,5 @@
 // The gateway that is measured: started on the subject's core in a directory of its own, set up, its processor time read.
-// Its database is the embedded one unless the environment that is handed over names another.
+// Its database is the embedded one unless the caller names another.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LoadResult, Target } from "./load.ts";

@@ -21,6 +21,7 @@ import { DataDirInUse, DataDirUnusable, lockDataDir, prepareDataDir } from "./db
 import { SchemaTooNew, SchemaUnknown } from "./db/migrate.ts";
 import { EnvError, readEnv, readVariables } from "./env.ts";
 import type { Env } from "./env.ts";
+import { ImportUnfinished } from "./import/state.ts";
 import { serve } from "./serve.ts";
 import { settleJournals, waitingCalls } from "./settle.ts";
 
@@ -229,6 +230,7 @@ function isOperatorError(error: unknown): error is Error {
     error instanceof SchemaUnknown ||
     error instanceof WrongEncryptionKey ||
     error instanceof RotationUnfinished ||
+    error instanceof ImportUnfinished ||
     error instanceof DataDirInUse ||
     error instanceof DataDirUnusable ||
     error instanceof DatabaseBusy ||

@@ -5,6 +5,8 @@ import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
 import { workerDirOf } from "./cluster/directories.ts";
 import type { LimitSettings } from "./core/kit/site-limits.ts";
+import { SAMPLERS } from "./observe/samplers.ts";
+import type { TraceSettings } from "./observe/traces.ts";
 
 type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
@@ -48,6 +50,12 @@ export interface Env {
   startsNew: boolean;
   /** How long a start waits for a PostgreSQL that is not there yet; 0 = not at all. */
   databaseWaitSeconds: number;
+  /** Whoever sends it reads /metrics from elsewhere; empty: only this machine does. */
+  metricsToken: string;
+  /** One line for each call. */
+  accessLog: boolean;
+  /** Where traces go; undefined: nowhere. */
+  tracing: Omit<TraceSettings, "version" | "instance"> | undefined;
   /** How long running answers may go on after SIGTERM; then they are settled, told and closed. */
   drainSeconds: number;
   /** How long /readyz says no before the port closes: until balancers have noticed. */
@@ -199,6 +207,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     startsNew: startsNew === "1",
     databaseWaitSeconds,
     drainSeconds,
+    ...readObserving(text),
     drainDelaySeconds,
   };
 }
@@ -277,6 +286,74 @@ export function cannotListen({ port, host }: Pick<Env, "port" | "host">, error: 
     isTaken
       ? `PORT ${port} is in use: stop the other program, or set PORT.`
       : `HOST is "${host}", PORT ${port}, where this machine cannot listen: ${String(error)}.`,
+  );
+}
+
+/** What is told to those who watch the process. */
+function readObserving(
+  text: (name: string, fallback?: string) => string,
+): Pick<Env, "metricsToken" | "accessLog" | "tracing"> {
+  const metricsToken = text("METRICS_TOKEN");
+  if (metricsToken !== "" && metricsToken.length < 16) {
+    throw new EnvError("METRICS_TOKEN must have at least 16 characters.");
+  }
+  const accessLog = text("ACCESS_LOG");
+  if (accessLog !== "" && accessLog !== "0" && accessLog !== "1") {
+    throw new EnvError(`ACCESS_LOG must be 1 or empty, not "${accessLog}".`);
+  }
+  return { metricsToken, accessLog: accessLog === "1", tracing: readTracing(text) };
+}
+
+/** As OpenTelemetry names it; every value is passed to its packages, which would read others by themselves. */
+function readTracing(text: (name: string, fallback?: string) => string): Env["tracing"] {
+  const endpoint = text("OTEL_EXPORTER_OTLP_ENDPOINT");
+  if (endpoint === "") return undefined;
+  if (!/^https?:\/\//.test(endpoint) || !URL.canParse(endpoint)) {
+    throw new EnvError(
+      "OTEL_EXPORTER_OTLP_ENDPOINT must be an address that begins with http:// or https://.",
+    );
+  }
+  const asked = text("OTEL_TRACES_SAMPLER", SAMPLERS[0]);
+  const sampler = SAMPLERS.find((name) => name === asked);
+  if (!sampler) {
+    throw new EnvError(`OTEL_TRACES_SAMPLER must be one of ${SAMPLERS.join(", ")}, not "${asked}".`);
+  }
+  const ratio = Number(text("OTEL_TRACES_SAMPLER_ARG", "1"));
+  if (!(ratio >= 0 && ratio <= 1)) {
+    throw new EnvError("OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1.");
+  }
+  const content = text(CONTENT_VARIABLE, "false").toLowerCase();
+  if (content !== "true" && content !== "false") {
+    throw new EnvError(`${CONTENT_VARIABLE} must be true or false, not "${content}".`);
+  }
+  return {
+    endpoint,
+    headers: readOtlpHeaders(text("OTEL_EXPORTER_OTLP_HEADERS")),
+    serviceName: text("OTEL_SERVICE_NAME", "weir"),
+    sampler,
+    ratio,
+    showsContent: content === "true",
+  };
+}
+
+const CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
+
+/** `name=value,name=value`, values with percent signs where they need them. */
+function readOtlpHeaders(list: string): Record<string, string> {
+  return Object.fromEntries(
+    entriesOf(list).map((entry) => {
+      const at = entry.indexOf("=");
+      const name = entry.slice(0, Math.max(at, 0)).trim();
+      // What stands there may be a secret: the sentence shows none of it.
+      if (!/^[\w-]+$/.test(name))
+        throw new EnvError("OTEL_EXPORTER_OTLP_HEADERS must be name=value, separated by commas.");
+      const value = entry.slice(at + 1).trim();
+      try {
+        return [name, decodeURIComponent(value)];
+      } catch {
+        return [name, value];
+      }
+    }),
   );
 }
 

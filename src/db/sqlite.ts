@@ -92,6 +92,7 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
     beforeQuery(hook) {
       beforeQuery = hook;
     },
+    onAnswer: () => {},
     ping: async () => {
       client.query("select 1").get();
       return true;

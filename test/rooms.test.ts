@@ -135,6 +135,7 @@ const RULES: Record<string, readonly string[]> = {
   ],
   "src/core/site": [
     "src/core/deps.ts",
+    "src/core/backup",
     "src/core/channels",
     "src/core/kit",
     "src/core/payments",

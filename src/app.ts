@@ -3,6 +3,7 @@
 import { Elysia } from "elysia";
 import type { AnyElysia } from "elysia";
 import packageJson from "../package.json" with { type: "json" };
+import { createBackups } from "./core/backup/schedule.ts";
 import { createAccounts } from "./core/users/accounts.ts";
 import { systemClock } from "./core/kit/clock.ts";
 import type { Clock, Deps, Logger, BalanceWatch } from "./core/deps.ts";
@@ -46,6 +47,7 @@ import { createSessions } from "./core/users/sessions.ts";
 import { createSiteLimits } from "./core/kit/site-limits.ts";
 import { connect } from "./db/connect.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
+import { backupPlan } from "./backup-process.ts";
 import type { Env } from "./env.ts";
 import { inRanges, parseRanges } from "./http/address.ts";
 import { assets, publicFiles, readManifest } from "./http/assets.ts";
@@ -95,7 +97,7 @@ export interface Overrides {
   /** Rails of payment in place of the shipped ones; their options have been made known (`addRailOptions`). */
   rails?: readonly PaymentRail[];
   /** What the inbox takes for the space on the disk, and for an outage. */
-  looks?: Pick<LookDeps, "diskSpace" | "awayMs">;
+  looks?: Pick<LookDeps, "diskSpace" | "awayMs" | "makesBackups">;
 }
 
 const guardOf =
@@ -106,6 +108,23 @@ const guardOf =
 /** What decides who serves a call. */
 function choosersOf(routing: Deps["routing"], caps: Deps["caps"]): Pick<Deps, "picker" | "keyring" | "caps"> {
   return { picker: createPicker(routing), keyring: createKeyring(caps), caps };
+}
+
+/** What comes round by itself; its stop ends a backup that runs, and waits for the rest. */
+function startJobs(deps: Deps, watch: Gateway["watch"], env: Env): Scheduler {
+  const backups = env.backupDir === "" ? undefined : createBackups(deps, backupPlan(env));
+  const { logRetentionDays } = env;
+  const jobs = createScheduler(
+    deps,
+    jobsOf(deps, watch, () => pollTasks(deps), { logRetentionDays, backups }),
+  );
+  return {
+    look: () => jobs.look(),
+    stop() {
+      backups?.stop();
+      return jobs.stop();
+    },
+  };
 }
 
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
@@ -195,12 +214,10 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     ...deps,
     inbox,
     condition: () => ledger.condition(),
+    makesBackups: env.backupDir !== "",
     ...overrides.looks,
   });
-  const jobs = createScheduler(
-    deps,
-    jobsOf(deps, watch, () => pollTasks(deps), env.logRetentionDays),
-  );
+  const jobs = startJobs(deps, watch, env);
   return {
     deps,
     session,

@@ -1,8 +1,10 @@
 // The only reader of process.env: every setting of the process, checked once at the start.
 // Refuses a wrong value with one sentence that names the variable.
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
 import type { LimitSettings } from "./core/kit/site-limits.ts";
+import type { Language } from "./shared/enums.ts";
 
 type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
@@ -19,6 +21,14 @@ export interface Env {
   encryptionKey: string;
   /** For `weir rotate` alone: what everything is sealed with from then on. */
   newEncryptionKey: string;
+  /** Wraps the encryption key in a backup that carries it, and opens it again. */
+  keyPassphrase: string;
+  /** Where copies are made by themselves each day; empty: nowhere. */
+  backupDir: string;
+  /** When, in the site's time zone: minutes since midnight. */
+  backupAtMinutes: number;
+  /** What the operator's terminal speaks. */
+  language: Language;
   /** Addresses or CIDR ranges whose forwarded headers count. */
   trustedProxies: string[];
   /** Addresses or CIDR ranges (offices) that have no limits per address. */
@@ -72,8 +82,40 @@ function isNetwork(entry: string): boolean {
   return isFull && (address === entry || ipaddr.isValidCIDR(entry));
 }
 
+/** Variables that may stand in a file, as containers get their secrets: `<NAME>_FILE` names it. */
+const SECRET_VARIABLES = new Set([
+  "DATABASE_URL",
+  "SESSION_SECRET",
+  "ENCRYPTION_KEY",
+  "NEW_ENCRYPTION_KEY",
+  "KEY_PASSPHRASE",
+]);
+
+function secretFromFile(source: Record<string, string | undefined>, name: string): string {
+  const path = source[`${name}_FILE`]?.trim() ?? "";
+  if (path === "") return "";
+  if ((source[name]?.trim() ?? "") !== "")
+    throw new EnvError(`${name} and ${name}_FILE are both set: leave one of them empty.`);
+  let found: string;
+  try {
+    found = readFileSync(path, "utf8").trim();
+  } catch (error) {
+    throw new EnvError(`${name}_FILE names ${path}, which cannot be read: ${String(error)}.`);
+  }
+  if (found === "") throw new EnvError(`${name}_FILE names ${path}, which is empty.`);
+  return found;
+}
+
+/** "03:30" as minutes since midnight. */
+function readTimeOfDay(name: string, value: string): number {
+  const match = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(value);
+  if (!match) throw new EnvError(`${name} must be a time of day such as 03:30, not "${value}".`);
+  return Number(match[1]) * 60 + Number(match[2]);
+}
+
 export function readEnv(source: Record<string, string | undefined> = process.env): Env {
-  const text = (name: string, fallback = "") => source[name]?.trim() || fallback;
+  const text = (name: string, fallback = "") =>
+    (SECRET_VARIABLES.has(name) && secretFromFile(source, name)) || source[name]?.trim() || fallback;
 
   const port = Number(text("PORT", "3000"));
   if (!Number.isInteger(port) || port < 0 || port > 65535) {
@@ -165,6 +207,10 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     sessionSecret,
     encryptionKey,
     newEncryptionKey,
+    keyPassphrase: text("KEY_PASSPHRASE"),
+    backupDir: text("BACKUP_DIR") === "" ? "" : resolve(text("BACKUP_DIR")),
+    backupAtMinutes: readTimeOfDay("BACKUP_AT", text("BACKUP_AT", "03:30")),
+    language: /^zh/i.test(text("LC_ALL") || text("LC_MESSAGES") || text("LANG")) ? "zh" : "en",
     trustedProxies,
     rateLimitTrusted,
     limits: readLimits(source),
@@ -215,6 +261,12 @@ function readLimits(source: Record<string, string | undefined>): LimitSettings {
     accounts: isGeneral ? { count: Math.ceil((count * ACCOUNT_LIMIT) / GENERAL_LIMIT), windowMs } : undefined,
     perAddress: isOn("CRITICAL_RATE_LIMIT_ENABLE") ? own : "off",
   };
+}
+
+/** What this program starts itself with once more, for one subcommand beside the server: words, and settings as they are here. */
+export function ownProgram(env: Env): { words: string[]; settings: Record<string, string | undefined> } {
+  const words = Bun.main.startsWith("/$bunfs/") ? [process.execPath] : [process.execPath, Bun.main];
+  return { words, settings: { ...process.env, DATA_DIR: env.dataDir, BACKUP_DIR: env.backupDir } };
 }
 
 /** Variables that a file of settings names, as they are set; the others are left out. */

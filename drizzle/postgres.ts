@@ -33,6 +33,7 @@ export const {
   costImports,
   costBills,
   credits,
+  openings,
   reservations,
   limitUses,
   orders,
@@ -49,6 +50,7 @@ export const {
   priceDrafts,
   setups,
   nodes,
+  auditMonths,
   inboxItems,
   marks,
 } = schema;

@@ -481,6 +481,8 @@ export function buildSchema(d: Dialect) {
       headerOverride: d.text().notNull().default(""),
       /** JSON text: the gates of single request fields, above what `setting` says. */
       settings: d.text().notNull().default(""),
+      /** JSON text: what looks at the upstream's list of models found (core/channels/drift.ts); no form writes it. */
+      modelDrift: d.text().notNull().default(""),
       maxInputTokens: d.big().notNull().default(0),
       /** Which of its keys a call gets: polling, random or affinity. */
       multiKeyMode: d.text().notNull().default("polling"),
@@ -812,6 +814,22 @@ export function buildSchema(d: Dialect) {
         .on(t.kind, t.ref)
         .where(sql`${t.ref} <> ''`),
     ],
+  );
+
+  /**
+   * What imported accounts, keys and channels had used beyond what their imported sums say, signed: the counters of where they
+   * come from and its log disagree, and neither is bent. Counter = opening + sums.
+   */
+  const openings = d.table(
+    "openings",
+    {
+      /** user, token or channel. */
+      kind: d.text().notNull(),
+      id: d.big().notNull(),
+      usedQuota: d.big().notNull().default(0),
+      requestCount: d.big().notNull().default(0),
+    },
+    (t) => [d.primaryKey({ columns: [t.kind, t.id] })],
   );
 
   /** Durable reservations of nodes that share one PostgreSQL, for balances near zero; leased. */
@@ -1171,7 +1189,7 @@ export function buildSchema(d: Dialect) {
     "price_revisions",
     {
       id: d.big().primaryKey(),
-      /** write, reset, plans, apply, schedule, sync, cli or undo. */
+      /** write, reset, plans, apply, schedule, sync, cli, undo or import. */
       kind: d.text().notNull(),
       /** 0: the program itself. */
       userId: d.big().notNull().default(0),
@@ -1258,11 +1276,23 @@ export function buildSchema(d: Dialect) {
    * Single numbers that must survive: `version:<kind>` (raised by each announced change, db/changes.ts),
    * `database` (this database's own number), `hole:<node>:<first>-<last>` (positions of a journal that an operator
    * gave up), `node:<id>` (a sign of life, ledger/outage.ts), `low-quota:<user>` and `low-quota-armed:<user>`
-   * (users/low-quota-marks.ts), `logs:clearedBefore`, `price_revision` (the latest one, prices/revisions.ts), `ways_in` (a lock, users/providers/methods.ts).
+   * (users/low-quota-marks.ts), `logs:clearedBefore`, `models-told` (channels/upstream-models.ts), `price_revision` (the latest one, prices/revisions.ts), `ways_in` (a lock, users/providers/methods.ts).
    */
   const marks = d.table("marks", {
     key: d.text().primaryKey(),
     value: d.big().notNull().default(0),
+  });
+
+  /**
+   * Months of the log that agreed with the hourly sums (core/ledger/audit-months.ts): digests of both, and when the rows were
+   * read; 0 = they have differed since.
+   */
+  const auditMonths = d.table("audit_months", {
+    /** Unix seconds of the month's first moment in UTC. */
+    month: d.big().primaryKey(),
+    sums: d.big().notNull(),
+    rows: d.big().notNull(),
+    checkedAt: d.big().notNull(),
   });
 
   /**
@@ -1331,6 +1361,7 @@ export function buildSchema(d: Dialect) {
     costImports,
     costBills,
     credits,
+    openings,
     reservations,
     limitUses,
     orders,
@@ -1345,6 +1376,7 @@ export function buildSchema(d: Dialect) {
     priceDrafts,
     setups,
     nodes,
+    auditMonths,
     marks,
     inboxItems,
   };

@@ -42,6 +42,7 @@ import { createPicker } from "./core/channels/picker.ts";
 import { createRouting } from "./core/channels/routing.ts";
 import { createCatalogue } from "./core/channels/catalogue.ts";
 import { createMaintenance } from "./core/site/maintenance.ts";
+import { createReadiness } from "./core/site/readiness.ts";
 import { encryptionSecret } from "./core/kit/seal.ts";
 import { createSessions } from "./core/users/sessions.ts";
 import { createSiteLimits } from "./core/kit/site-limits.ts";
@@ -49,6 +50,7 @@ import { connect } from "./db/connect.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
 import { backupPlan } from "./backup-process.ts";
 import type { Env } from "./env.ts";
+import { refuseHalfImported } from "./import/state.ts";
 import { inRanges, parseRanges } from "./http/address.ts";
 import { assets, publicFiles, readManifest } from "./http/assets.ts";
 import { openapiDocument } from "./http/document.ts";
@@ -139,8 +141,9 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   });
   // Before anything is left in the directory: a start that ends here is a first start again.
   await settleIn(db, env.dataDir, env.startsNew);
+  await refuseHalfImported(db);
   const nowSeconds = Math.floor(clock.nowMs() / 1000);
-  const seal = await openSealer(db, encryptionSecret(env.encryptionKey, env.dataDir), nowSeconds);
+  const seal = await openSealer(db, encryptionSecret(env.encryptionKey, env.keyDir), nowSeconds);
   const options = await createOptions(db, seal);
   const recordPrices = priceRecorder({ db, clock });
   options.recordWith(recordPrices);
@@ -221,7 +224,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   return {
     deps,
     session,
-    gateway: { relay, watch, probe },
+    gateway: { relay, watch, probe, readiness: createReadiness(() => ledger.condition()) },
     jobs,
     lowQuota: lowBalances,
     budgetWarnings,

@@ -1,16 +1,18 @@
-// The subcommands of the binary: serve (default), audit, journal, backup, restore, export, plan, apply, rotate, rescue,
-// migrate, version.
+// The subcommands of the binary: serve (default), audit, journal, export, plan, apply, backup, restore, import, rotate,
+// rescue, migrate, version.
 // Refuses unknown subcommands with the list of the known ones.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
 import { createApp, createServices } from "./app.ts";
+import { workerDirsIn } from "./cluster/directories.ts";
 import { audit, formatAudit } from "./core/ledger/audit.ts";
-import { findNodeId, NodeIdUnusable, refuseLostFile, WouldStartNew } from "./core/ledger/installation.ts";
+import { forgetMonths } from "./core/ledger/audit-months.ts";
+import { NodeIdUnusable, refuseLostFile, WouldStartNew } from "./core/ledger/installation.ts";
 import { journalCommand } from "./core/ledger/journal/command.ts";
-import { countWaiting, JournalDamaged } from "./core/ledger/journal/journal.ts";
+import { JournalDamaged } from "./core/ledger/journal/journal.ts";
 import { createLogger } from "./core/kit/logger.ts";
-import { findStorePosition, NodeTaken } from "./core/ledger/node-lease.ts";
+import { NodeTaken } from "./core/ledger/node-lease.ts";
 import { internalRow, RotationUnfinished, WrongEncryptionKey } from "./core/options/seal-keys.ts";
 import { prepareRescue } from "./core/users/rescue.ts";
 import { connect, DatabaseUnreachable, openAsIs, SQLITE_FILE } from "./db/connect.ts";
@@ -26,7 +28,9 @@ import {
 import { SchemaTooNew, SchemaUnknown } from "./db/migrate.ts";
 import { EnvError, readEnv, readVariables } from "./env.ts";
 import type { Env } from "./env.ts";
+import { ImportUnfinished } from "./import/state.ts";
 import { serve } from "./serve.ts";
+import { settleJournals, waitingCalls } from "./settle.ts";
 
 const COMMANDS: Record<
   string,
@@ -35,16 +39,24 @@ const COMMANDS: Record<
   serve: {
     about: "serve the gateway and the console (default)",
     run: async (env) => {
+      if (env.worker === undefined && env.databaseUrl !== "") await settleJournals(env, false);
       const services = await createServices(env);
       await serve(env, services, await createApp(services));
       return undefined;
     },
   },
   audit: {
-    about: "recompute every sum of the books and print each difference",
-    run: async (env) => {
+    about:
+      "[--full | --forget]: recompute every sum of the books and print each difference; closed months of the log too, or anew",
+    run: async (env, args) => {
+      const [how, ...more] = args;
+      if (more.length > 0 || (how !== undefined && how !== "--full" && how !== "--forget")) {
+        console.error("usage: weir audit [--full | --forget]");
+        return 2;
+      }
       const db = await openBeside(env);
-      const report = await audit(db);
+      if (how === "--forget") await forgetMonths(db);
+      const report = await audit(db, { isFull: how !== undefined });
       console.log(formatAudit(report));
       const waiting = await waitingCalls(db, env.dataDir);
       if (waiting > 0)
@@ -55,13 +67,29 @@ const COMMANDS: Record<
       return report.differences.length === 0 ? 0 : 1;
     },
   },
+  settle: {
+    about: "enter what the journals of the directory and of its workers hold, server stopped",
+    run: async (env) => {
+      await settleJournals(env, true);
+      console.log("The database has everything that the journals held.");
+      return 0;
+    },
+  },
   journal: {
     about:
       "show | check | enter FILE | skip 101-150: what the journal has and the books do not, server stopped",
     run: (env, args) =>
-      withStoppedServer(env, (db) =>
-        journalCommand({ db, dataDir: env.dataDir, say: (line) => console.log(line) }, args),
-      ),
+      withStoppedServer(env, async (db) => {
+        // What changes something is said of one directory: a worker's is named by DATA_DIR.
+        const workers = args[0] === "show" || args[0] === "check" ? workerDirsIn(env.dataDir) : [];
+        let code = 0;
+        for (const dataDir of [env.dataDir, ...workers]) {
+          if (workers.length > 0) console.log(`${dataDir}:`);
+          const said = { db, dataDir, say: (line: string) => console.log(line) };
+          code = Math.max(code, await journalCommand(said, args));
+        }
+        return code;
+      }),
   },
   export: {
     about: "print the settings of the site as a file: prices, groups, options, channels, nothing secret",
@@ -83,6 +111,10 @@ const COMMANDS: Record<
   restore: {
     about: "BUNDLE [--check] [--key FILE] [--json]: such a copy back into an empty DATA_DIR, or only checked",
     run: (env, args) => backup(env, "restore", args),
+  },
+  import: {
+    about: "SOURCE [--dry-run]: move a site of one-api or new-api into an empty installation",
+    run: (env, args) => importSite(env, args),
   },
   rotate: {
     about:
@@ -110,6 +142,17 @@ const COMMANDS: Record<
   },
 };
 
+/** What is in the old site, brought over; loaded where it is asked for. */
+async function importSite(env: Env, args: string[]): Promise<number> {
+  const { importCommand } = await import("./cli/import-command.ts");
+  return importCommand({
+    ...env,
+    args,
+    say: (text) => console.log(text),
+    tell: (text) => console.error(text),
+  });
+}
+
 async function rotate(env: Env, db: Database, args: string[]): Promise<number> {
   const { rotateCommand, RotateError } = await import("./cli/rotate-command.ts");
   const nowSeconds = Math.floor(Date.now() / 1000);
@@ -128,6 +171,7 @@ async function backup(env: Env, verb: "backup" | "restore", args: string[]): Pro
     ...env,
     version: packageJson.version,
     nowMs: () => Date.now(),
+    journalDirs: [env.dataDir, ...workerDirsIn(env.dataDir)],
     enterWaiting: () => enterWaiting(env),
     say: (text: string) => console.log(text),
     complain: (text: string) => console.error(text),
@@ -145,8 +189,7 @@ async function enterWaiting(env: Env): Promise<void> {
   const db = await openAsIs(env);
   const waiting = await waitingCalls(db, env.dataDir).finally(() => db.close());
   if (waiting === 0) return;
-  const services = await createServices(env, { logger: createLogger("error") });
-  await services.close();
+  await settleJournals({ ...env, logLevel: "error" }, true);
 }
 
 /** For whoever can run the program on its data, and so holds all of it anyway. */
@@ -211,13 +254,6 @@ async function settings(env: Env, verb: "export" | "plan" | "apply", args: strin
   });
 }
 
-/** What this data directory has accepted and the tables do not have yet. */
-async function waitingCalls(db: Database, dataDir: string): Promise<number> {
-  const nodeId = findNodeId(dataDir);
-  const books = nodeId === undefined ? undefined : await findStorePosition(db, nodeId);
-  return books ? countWaiting(dataDir, books) : 0;
-}
-
 /** Opens the database while a server may be running on it: its tables are not changed under that server. */
 function openBeside(env: Env, onPending = () => lockDataDir(env.dataDir).release()): Promise<Database> {
   refuseLostFile(env.dataDir, env.databaseUrl, env.startsNew);
@@ -237,6 +273,7 @@ function isOperatorError(error: unknown): error is Error {
     error instanceof SchemaUnknown ||
     error instanceof WrongEncryptionKey ||
     error instanceof RotationUnfinished ||
+    error instanceof ImportUnfinished ||
     error instanceof DataDirInUse ||
     error instanceof DataDirUnusable ||
     error instanceof DatabaseBusy ||

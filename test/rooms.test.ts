@@ -25,6 +25,8 @@ const RULES: Record<string, readonly string[]> = {
   "src/providers": ["src/protocol", "src/shared"],
   "src/db": ["drizzle"],
   "src/net": ["src/shared"],
+  /** Workers and their parent. */
+  "src/cluster": [],
   "src/core/kit": ["src/core/deps.ts", "src/db", "src/shared"],
   "src/core/logs": ["src/core/deps.ts", "src/core/kit", "src/db", "src/shared", "drizzle"],
   "src/core/options": ["src/core/kit", "src/db", "src/shared", "drizzle"],
@@ -188,7 +190,9 @@ const RULES: Record<string, readonly string[]> = {
   "src/relay": ["src/core", "src/providers", "src/protocol", "src/http", "src/shared"],
   "src/api": ["src/core", "src/http", "src/shared"],
   /** What single subcommands of the binary do. */
-  "src/cli": ["src/core", "src/http", "src/shared"],
+  "src/cli": ["src/core", "src/db", "src/http", "src/import", "src/shared"],
+  /** Moving a site of another product in. */
+  "src/import": ["src/core", "src/db", "src/shared", "drizzle", "locales"],
   "src/jobs": ["src/core"],
   views: ["src/shared"],
   "src/pages": ["src/core", "src/http", "views", "islands", "src/shared"],

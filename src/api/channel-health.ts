@@ -23,15 +23,17 @@ const question = t.Object({
   model: plainText(255),
   path: given(plainText(512)),
   tokens: given(t.Integer({ minimum: 0, maximum: 1_000_000_000 })),
+  session: given(plainText(1024)),
 });
 
 /** The report with what a client would read, in the reader's language. */
-function routeJson({ refused, groups, candidates }: RouteReport, language: Language) {
+function routeJson({ refused, groups, session, candidates }: RouteReport, language: Language) {
   return {
     groups,
     refused: refused
       ? { status: refused.status, code: refused.code, message: failureText(refused, language) }
       : null,
+    session: session ? { state: session.state, channel_id: session.channelId, reason: session.reason } : null,
     candidates: candidates.map(({ keyMode, keyIndex, ...rest }) => ({
       ...rest,
       multi_key_mode: keyMode,
@@ -63,6 +65,7 @@ export function channelHealth(deps: Deps, session: SessionSettings, probe: Chann
             model: body.model,
             path: body.path || "/v1/chat/completions",
             tokens: body.tokens ?? 0,
+            session: body.session?.trim() ?? "",
           });
           return ok(routeJson(report, language));
         },

@@ -22,6 +22,8 @@ export interface BackupContext {
   language: Language;
   version: string;
   nowMs: () => number;
+  /** The data directory and its workers': each has a journal. */
+  journalDirs: readonly string[];
   /** Brings what waits in the journal into the tables where no server runs that would. */
   enterWaiting: () => Promise<void>;
   say: (text: string) => void;
@@ -52,6 +54,7 @@ export async function backupCommand(context: BackupContext, args: readonly strin
       dataDir,
       databaseUrl,
       dir: resolve(dir),
+      journalDirs: context.journalDirs,
       secret,
       ...(withKey ? { passphrase: context.keyPassphrase } : {}),
       ...(prune === undefined ? {} : { prunesIn: prune.split("=")[1] || "UTC" }),

@@ -1,6 +1,9 @@
-// The smallest streamed call that shows whether a model answers: without thinking where its name tells how, and short.
+// The smallest streamed call that shows whether a model answers: short, and without thinking where that can be said.
 // Refuses models whose thinking has a budget of its own, which no short limit fits.
-import { nearestEffort, openaiTraits } from "../protocol/openai-models.ts";
+import { routeFor } from "./address.ts";
+import { providerOf } from "./catalog.ts";
+import { openaiTraits } from "../protocol/openai-models.ts";
+import { thinkingOff } from "./thinking-off.ts";
 
 const LIMIT = 16;
 /** What thinks, or may: a shorter limit ends before there is an answer. */
@@ -18,16 +21,28 @@ export function warmLimitOf(model: string): number | undefined {
   return REASONING.test(name.slice(name.lastIndexOf("/") + 1)) ? REASONING_LIMIT : LIMIT;
 }
 
-/** The body, as chat completions have it. `model`: as requested; `limit`: of `warmLimitOf`. */
-export function warmBody(model: string, upstreamModel: string, limit: number): Record<string, unknown> {
-  const { efforts } = openaiTraits(upstreamModel);
-  const effort = efforts && efforts.length > 0 ? nearestEffort("none", { efforts }) : undefined;
+/** Whom a probe asks. */
+interface WarmTarget {
+  /** Of the channel. */
+  type: number;
+  /** As requested, and as the upstream knows it. */
+  model: string;
+  upstreamModel: string;
+  /** Of `warmLimitOf`. */
+  limit: number;
+}
+
+/** The body, as chat completions have it. */
+export function warmBody({ type, model, upstreamModel, limit }: WarmTarget): Record<string, unknown> {
+  const row = providerOf(type);
+  const dialect = (row && routeFor(row, "chat", upstreamModel)?.route.dialect) ?? "openai-chat";
+  // Reasoning models of OpenAI's know the newer name alone, to which conversions are indifferent.
+  const limitName = openaiTraits(upstreamModel).efforts?.length ? "max_completion_tokens" : "max_tokens";
   return {
     model,
     messages: [{ role: "user", content: "hi" }],
     stream: true,
-    ...(effort === undefined
-      ? { max_tokens: limit }
-      : { max_completion_tokens: limit, reasoning_effort: effort }),
+    [limitName]: limit,
+    ...thinkingOff(type, dialect, upstreamModel),
   };
 }

@@ -57,6 +57,7 @@ test("who would serve: the order, the key, and what keeps the others out", async
     data: {
       groups: ["default"],
       refused: null,
+      session: { state: "left", channel_id: 7, reason: "resting" },
       candidates: [
         { ...place, id: 1, name: "alpha", order: 1, group: "default", key_index: 0, verdict: "chosen" },
         { ...place, id: 2, name: "bravo", order: 0, group: "", key_index: -1, verdict: "auto_off" },
@@ -65,8 +66,12 @@ test("who would serve: the order, the key, and what keeps the others out", async
   });
   fireEvent.change(await screen.findByLabelText("Model"), { target: { value: "gpt-4o" } });
   fireEvent.change(screen.getByLabelText("User ID"), { target: { value: "7" } });
+  fireEvent.change(screen.getByLabelText(/^Session/), { target: { value: " 0a1b2c3d " } });
   fireEvent.click(screen.getByRole("button", { name: "Look" }));
   await screen.findByText("Would serve");
+  expect(screen.getByText("The session leaves channel #7")).toBeTruthy();
   expect(screen.getByText("Disabled by itself")).toBeTruthy();
-  expect(sent(island, "/route")).toMatchObject([{ user_id: 7, model: "gpt-4o", tokens: 1000 }]);
+  expect(sent(island, "/route")).toMatchObject([
+    { user_id: 7, model: "gpt-4o", tokens: 1000, session: "0a1b2c3d" },
+  ]);
 });

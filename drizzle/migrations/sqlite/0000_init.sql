@@ -22,6 +22,13 @@ CREATE TABLE `affinity_sums` (
 	PRIMARY KEY(`hour`, `rule`)
 );
 --> statement-breakpoint
+CREATE TABLE `audit_months` (
+	`month` integer PRIMARY KEY NOT NULL,
+	`sums` integer NOT NULL,
+	`rows` integer NOT NULL,
+	`checked_at` integer NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `auth_flows` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`kind` text NOT NULL,
@@ -113,6 +120,7 @@ CREATE TABLE `channels` (
 	`param_override` text DEFAULT '' NOT NULL,
 	`header_override` text DEFAULT '' NOT NULL,
 	`settings` text DEFAULT '' NOT NULL,
+	`model_drift` text DEFAULT '' NOT NULL,
 	`max_input_tokens` integer DEFAULT 0 NOT NULL,
 	`multi_key_mode` text DEFAULT 'polling' NOT NULL,
 	`max_concurrency` integer DEFAULT 0 NOT NULL,
@@ -324,6 +332,14 @@ CREATE TABLE `nodes` (
 	`lease_until` integer DEFAULT 0 NOT NULL,
 	`place` text DEFAULT '' NOT NULL,
 	`updated_at` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `openings` (
+	`kind` text NOT NULL,
+	`id` integer NOT NULL,
+	`used_quota` integer DEFAULT 0 NOT NULL,
+	`request_count` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`kind`, `id`)
 );
 --> statement-breakpoint
 CREATE TABLE `options` (

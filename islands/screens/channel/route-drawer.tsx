@@ -55,6 +55,7 @@ export default function RouteDrawer() {
             model: text("model"),
             path: text("path"),
             tokens: Number(text("tokens")),
+            session: text("session"),
           }),
         ),
       );
@@ -108,6 +109,9 @@ export default function RouteDrawer() {
         <Line name="key" label={t("channel.route.key")} isNumber />
         <Line name="group" label={t("channel.route.group")} />
         <Line name="tokens" label={t("channel.route.tokens")} initial="1000" isNumber />
+        <div className="sm:col-span-2">
+          <Line name="session" label={t("channel.route.session")} />
+        </div>
       </form>
       {failure ? (
         <p role="alert" className="mb-3 text-error">
@@ -144,9 +148,19 @@ function Line({ name, label, initial = "", isNumber = false, isRequired = false 
 }
 
 function Report({ report, t }: { report: RouteReport; t: Translate }) {
-  const { refused, candidates } = report;
+  const { refused, session, candidates } = report;
   return (
     <>
+      {session ? (
+        <p className="mb-3">
+          <StatusDot
+            tone={session.state === "kept" ? "ok" : "attention"}
+            reason={session.reason ? t(`channel.route.leftFor.${session.reason}`) : undefined}
+          >
+            {t(`channel.route.session.${session.state}`, { id: session.channel_id })}
+          </StatusDot>
+        </p>
+      ) : null}
       {refused ? (
         <p className="mb-3">
           <StatusDot tone="broken" reason={refused.message}>

@@ -30,6 +30,8 @@ import { noteBackup, noteFailedBackup } from "./state.ts";
 export interface BackupOrder extends ConnectSettings {
   /** Where bundles lie; made when it is missing. */
   dir: string;
+  /** Directories whose journals are waited for. */
+  journalDirs: readonly string[];
   /** What the database is sealed with. */
   secret: string;
   /** Puts the key into the bundle, under it. */
@@ -121,7 +123,7 @@ async function writeBundle(order: BackupOrder): Promise<Omit<MadeBackup, "remove
   const { dir, dataDir, databaseUrl, secret, nowMs, version } = order;
   const wrappedKey = await wrapped(order);
   const bytes = await withDatabase(order, "read", async (db) => {
-    await untilEntered(db, dataDir);
+    for (const journalDir of order.journalDirs) await untilEntered(db, journalDir);
     return databaseUrl === "" ? fileBytes(dataDir) : databaseBytes(db);
   });
   refuseFullDisk(dir, bytes);
@@ -149,7 +151,7 @@ async function writeBundle(order: BackupOrder): Promise<Omit<MadeBackup, "remove
   }
 }
 
-/** What this directory's journal held when the backup began is in the tables: the copy has every call answered before it. */
+/** What a directory's journal held when the backup began is in the tables: the copy has every call answered before it. */
 async function untilEntered(db: Database, dataDir: string): Promise<void> {
   const nodeId = findNodeId(dataDir);
   const stored = nodeId === undefined ? undefined : await findStorePosition(db, nodeId);

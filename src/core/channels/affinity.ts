@@ -91,6 +91,8 @@ export interface AffinityStore {
   /** Nothing is bound: where nothing is to choose either, nobody need be asked about. */
   isEmpty(): boolean;
   find(id: string, nowMs: number): Binding | undefined;
+  /** The id of the session with this fingerprint, as log rows tell it; undefined: it is not bound on this node. */
+  idWith(fingerprint: string, nowMs: number): string | undefined;
   /** Puts it in force, for `ttlMs` from now on. */
   bind(id: string, binding: Omit<Binding, "untilMs" | "times" | "object" | "use">, nowMs: number): void;
   /** It served again; `slides`: its time begins anew. */
@@ -183,6 +185,13 @@ export function createAffinityStore({
       bindings.delete(id);
       return undefined;
     },
+    idWith: (fingerprint, nowMs) =>
+      bindings
+        .entries()
+        .find(
+          ([id, { untilMs, object }]) =>
+            id.startsWith(fingerprint) && untilMs > nowMs && object === undefined,
+        )?.[0],
     bind(id, binding, nowMs) {
       put(
         id,

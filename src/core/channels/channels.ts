@@ -142,6 +142,7 @@ export async function copyChannel(deps: Deps, id: number): Promise<{ id: number 
       name: `${source.name}_copy`.slice(0, MAX_NAME_CHARS),
       status: ChannelStatus.disabled,
       otherInfo: "",
+      modelDrift: "",
       usedQuota: 0,
       goneKeysQuota: 0,
       balance: 0,

@@ -37,6 +37,7 @@ const BLANK: ChannelRow = {
   paramOverride: "",
   headerOverride: "",
   settings: "",
+  modelDrift: "",
   maxInputTokens: 0,
   multiKeyMode: "polling",
   maxConcurrency: 0,

@@ -1,8 +1,12 @@
 // What an upstream's list of models says beside a channel's own, and how much of that is believed. Refuses to take a list at its
 // word: an empty one or one that has shrunk by half says nothing, and what is missing has to be missing twice, an hour apart.
 import { jsonObject } from "../../shared/json-object.ts";
+import type { ChannelRow } from "./rows.ts";
 
-/** What is kept of the looks at a channel's upstream, in its `settings`; times are Unix seconds. */
+/**
+ * What is kept of the looks at a channel's upstream; times are Unix seconds. The switches stand in its `settings`, where people set
+ * them; what was found has a column of its own, which a form that was opened before a look does not write over.
+ */
 export interface DriftState {
   isChecked: boolean;
   isAutomatic: boolean;
@@ -20,6 +24,9 @@ export interface DriftState {
   /** The channel's models before the last change from here; "": nothing to take back. */
   before: string;
 }
+
+/** What looks and decisions write. */
+export type DriftFindings = Omit<DriftState, "isChecked" | "isAutomatic">;
 
 /** The family's names; those with a dagger in the reference are ours. */
 const NAMES = {
@@ -43,9 +50,12 @@ const textsOf = (value: unknown): string[] =>
   Array.isArray(value) ? (value as unknown[]).filter((each) => typeof each === "string") : [];
 const numberOf = (value: unknown): number => (typeof value === "number" ? value : 0);
 
-/** Out of the text of `settings`; what cannot be read is as if it was never written. */
-export function driftState(settings: string): DriftState {
-  const stored = jsonObject(settings) ?? {};
+/** The columns of a channel that it stands in. */
+export type DriftColumns = Pick<ChannelRow, "settings" | "modelDrift">;
+
+/** What cannot be read is as if it was never written; what channels bring along in `settings` from elsewhere counts until a look. */
+export function driftState({ settings, modelDrift }: DriftColumns): DriftState {
+  const stored = { ...jsonObject(settings), ...jsonObject(modelDrift) };
   const missing = stored[NAMES.missingSince];
   const before = stored[NAMES.before];
   return {
@@ -65,11 +75,11 @@ export function driftState(settings: string): DriftState {
   };
 }
 
-/** The text of `settings` with the changes; everything else in it stays. */
-export function withDrift(settings: string, changes: Partial<DriftState>): string {
-  const stored = { ...jsonObject(settings) };
+/** The text of `modelDrift` with the changes; everything else in it stays. */
+export function withDrift(modelDrift: string, changes: Partial<DriftFindings>): string {
+  const stored = { ...jsonObject(modelDrift) };
   for (const [name, key] of Object.entries(NAMES)) {
-    const value = changes[name as keyof DriftState];
+    const value = changes[name as keyof DriftFindings];
     if (value !== undefined) stored[key] = value;
   }
   return JSON.stringify(stored);

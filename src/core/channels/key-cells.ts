@@ -20,6 +20,10 @@ export interface KeyCells {
   /** The call ended without a word on the key. */
   abandoned(channel: Channel, index: number, model: string): void;
   wake(channel: Channel, index: number): void;
+  /** What rests, or is over with it and not tried out yet, by the model's name at the upstream. */
+  untried(channel: Channel, index: number, nowMs: number): string[];
+  /** End of the last rest (steady clock): another one after each call that found out. 0: it is closed. */
+  openUntil(channel: Channel, index: number, model: string): number;
   /** What rests now, by the model's name at the upstream. */
   rests(channel: Channel, index: number, nowMs: number): ReadonlyMap<string, Breaker>;
 }
@@ -79,6 +83,13 @@ export function createKeyCells(): KeyCells {
       const cell = cellOf(channel, index, model);
       if (cell) cell.probeUntilMs = 0;
     },
+    untried(channel, index, nowMs) {
+      const models = modelsOf(channel, index) ?? NONE;
+      return [...models].flatMap(([name, { openUntilMs, probeUntilMs }]) =>
+        openUntilMs !== 0 && probeUntilMs <= nowMs ? [name] : [],
+      );
+    },
+    openUntil: (channel, index, model) => cellOf(channel, index, model)?.openUntilMs ?? 0,
     wake: (channel, index) => void cells.delete(channel.keyRows[index]?.id ?? 0),
     rests(channel, index, nowMs) {
       const models = modelsOf(channel, index);

@@ -62,6 +62,10 @@ export interface Keyring {
   failed(channel: Channel, index: number, model: string, nowMs: number, detail?: string): boolean;
   /** The call ended without a word on the key. */
   abandoned(channel: Channel, index: number, model: string): void;
+  /** Models (by their names at the upstream) that failed with the key alone, and that no call is trying out. */
+  untried(channel: Channel, index: number, nowMs: number): string[];
+  /** When the rest of a model that failed with the key ends, or ended: changed by each call that found out. 0: it has none. */
+  downUntil(channel: Channel, index: number, model: string): number;
   /** A key that was switched on, or is let go on by hand: nothing of its rests is left. */
   wakeWhole(channel: Channel, index: number): void;
   /** When the first key that is on is fit for the model again (steady clock); 0: one is. Infinity: none is on. */
@@ -242,6 +246,8 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
       return isResting && isAnyFit(ring, channel, name, nowMs);
     },
     abandoned: (channel, index, model) => cells.abandoned(channel, index, model),
+    untried: (channel, index, nowMs) => cells.untried(channel, index, nowMs),
+    downUntil: (channel, index, model) => cells.openUntil(channel, index, model),
     wakeWhole(channel, index) {
       rests.wakeWhole(channel, index);
       cells.wake(channel, index);

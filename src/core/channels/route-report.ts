@@ -13,6 +13,18 @@ export interface RouteQuestion {
   path: string;
   /** Of the prompt. */
   tokens: number;
+  /** The name that the client gives its session, or the fingerprint that log rows tell of it; "": of no session. */
+  session: string;
+}
+
+/** Where the session that was asked about is bound, and whether its next call goes there. */
+export interface RouteSession {
+  /** "unbound": this node knows no such session. */
+  state: "kept" | "left" | "unbound";
+  /** 0: none. */
+  channelId: number;
+  /** Why it is left: as log rows say it. */
+  reason: string;
 }
 
 /** Why a channel stands where it does; "turn": it would serve, and another one's turn it is. */
@@ -56,6 +68,8 @@ export interface RouteReport {
   groups: string[];
   /** What the call would be refused with. */
   refused: Failure | undefined;
+  /** Undefined: nobody asked about one. */
+  session: RouteSession | undefined;
   /** Every channel that lists the model: those that would be asked in their order, then the others. */
   candidates: RouteCandidate[];
 }

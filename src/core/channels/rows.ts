@@ -274,7 +274,7 @@ export function parseChannel(row: ChannelRow, keyRows: readonly ChannelKeyRow[],
     paramOverride,
     operations,
     headerRules,
-    watchesModels: driftState(row.settings).isChecked,
+    watchesModels: driftState(row).isChecked,
     hasRules:
       paramOverride === null || Object.keys(paramOverride).length > 0 || operations.length > 0 || hasPrompt,
     setting,

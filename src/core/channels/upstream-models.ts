@@ -1,7 +1,7 @@
 // Upstreams' lists of models, looked at from time to time: what differs from a channel's own is proposed, and taken over by an
 // administrator, or by itself where the channel allows it. Refuses to add what has no price by itself, and to leave a channel
 // without models; the last change can be taken back.
-import { eq } from "drizzle-orm";
+import { eq, gt, lte, or } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
@@ -11,7 +11,7 @@ import { notifyRoot } from "../users/notify.ts";
 import type { NotifyDeps } from "../users/notify.ts";
 import { rebuildAbilities } from "./abilities.ts";
 import { compareLists, driftState, withDrift } from "./drift.ts";
-import type { DriftState } from "./drift.ts";
+import type { DriftFindings, DriftState } from "./drift.ts";
 import { lockChannel } from "./key-rows.ts";
 import type { Channel, ChannelRow } from "./rows.ts";
 import type { ChannelProbe } from "./watch.ts";
@@ -43,22 +43,27 @@ export interface ModelChange {
 
 /** An upstream is not asked more often. */
 const LEAST_SECONDS = 300;
-const DAY_MS = 24 * 3_600_000;
+const DAY_SECONDS = 24 * 3600;
+/** When root was last told: of all nodes, and across restarts. */
+const TOLD = "models-told";
 
-/** Writes what `step` makes of the row, its models and its settings, as one change; undefined changes nothing. */
+/** Writes what `step` makes of the row, its models and what is kept of looks, as one change; undefined changes nothing. */
 async function change(
   { db, routing }: Pick<Deps, "db" | "routing">,
   id: number,
-  step: (row: ChannelRow, state: DriftState) => { models?: string; state: Partial<DriftState> } | undefined,
+  step: (
+    row: ChannelRow,
+    state: DriftState,
+  ) => { models?: string; state: Partial<DriftFindings> } | undefined,
 ): Promise<ModelProposal> {
   const { channels } = db.t;
   const { row, isChanged } = await db.atomic(function* (tx) {
     const before = yield* lockChannel(db, tx, id);
     if (!before) throw refuse("record_missing");
-    const made = step(before, driftState(before.settings));
+    const made = step(before, driftState(before));
     if (!made) return { row: before, isChanged: false };
     const values = {
-      settings: withDrift(before.settings, made.state),
+      modelDrift: withDrift(before.modelDrift, made.state),
       ...(made.models === undefined ? {} : { models: made.models }),
     };
     const [after = before] = yield* q(tx.update(channels).set(values).where(eq(channels.id, id)).returning());
@@ -70,7 +75,7 @@ async function change(
 }
 
 function proposalOf(row: ChannelRow): ModelProposal {
-  const state = driftState(row.settings);
+  const state = driftState(row);
   return {
     channel_id: row.id,
     channel_name: row.name,
@@ -166,6 +171,22 @@ export async function detectModels(
   return isBelieved ? proposal : { ...proposal, failure };
 }
 
+/** Whether nobody was told within a day: the one node that moves the mark tells. A mark of the future is a clock's that went back. */
+async function takesNotice({ db, clock }: Pick<Deps, "db" | "clock">): Promise<boolean> {
+  const { marks } = db.t;
+  const nowS = Math.floor(clock.nowMs() / 1000);
+  const [taken] = await db.orm
+    .insert(marks)
+    .values({ key: TOLD, value: nowS })
+    .onConflictDoUpdate({
+      target: marks.key,
+      set: { value: nowS },
+      setWhere: or(lte(marks.value, nowS - DAY_SECONDS), gt(marks.value, nowS)),
+    })
+    .returning({ value: marks.value });
+  return taken !== undefined;
+}
+
 export interface UpstreamModels {
   /** Looks at every enabled channel that is to be looked at; tells root of what is new, once a day. */
   detectAll(): Promise<ModelProposal[]>;
@@ -178,8 +199,6 @@ export function createUpstreamModels(
   deps: UpstreamModelDeps,
   probe: Pick<ChannelProbe, "models">,
 ): UpstreamModels {
-  let toldAtMs = -DAY_MS;
-
   function watched(): Channel[] {
     return [...deps.routing.channels()].filter(
       ({ status, watchesModels }) => status === ChannelStatus.enabled && watchesModels,
@@ -193,11 +212,8 @@ export function createUpstreamModels(
       const open = proposals.filter(
         ({ add_models, remove_models }) => add_models.length + remove_models.length > 0,
       );
-      const nowMs = deps.clock.monotonicMs();
-      if (open.length > 0 && nowMs - toldAtMs >= DAY_MS) {
-        toldAtMs = nowMs;
+      if (open.length > 0 && (await takesNotice(deps)))
         await notifyRoot(deps, modelsChangedNotice(open.length));
-      }
       return proposals;
     },
     async applyAll() {

@@ -15,6 +15,8 @@ export interface WarmProbe {
   channel: Channel;
   /** Place in the channel's list, from 0. */
   keyIndex: number;
+  /** It is about the model with this key alone: the channel's other keys serve it. */
+  isOfKey: boolean;
   /** As requested. */
   model: string;
   /** The most that it uses: its prompt, and an answer up to its limit. */
@@ -55,30 +57,35 @@ const MARK = "probe_quota:";
 interface Cell {
   channel: Channel;
   model: string;
+  /** The key that the model failed with alone; absent: it is about the channel, with any of its keys. */
+  keyIndex?: number;
 }
 
 export function createWarmProbes(deps: ProbeDeps, prober: WarmProber): WarmProbes {
   /** By channel and the model's name at the upstream: when it was last probed (steady clock). */
   const probed = new Map<string, number>();
 
-  async function probe({ channel, model }: Cell): Promise<boolean> {
-    const { picker, clock } = deps;
+  async function probe(cell: Cell): Promise<boolean> {
+    const { channel, model } = cell;
+    const { picker, keyring, clock } = deps;
     const nowMs = clock.monotonicMs();
-    const keyIndex = keyFor(deps, channel, model, nowMs);
+    const isOfKey = cell.keyIndex !== undefined;
+    const keyIndex = keyFor(deps, cell, nowMs);
     const limit = keyIndex === -1 ? undefined : prober.warmLimit(channel, model);
     if (limit === undefined) return true;
     const usage = mostUsage(channel, limit);
     const quota = quotaOf(deps, model, usage);
     if (!(await take(deps, quota))) return false;
-    probed.set(keyOf(channel, model), nowMs);
+    probed.set(keyOf(cell), nowMs);
     // Where its rest is over no live call has to find out meanwhile.
-    picker.take(channel, model, clock.monotonicMs());
-    await prober.warm({ channel, keyIndex, model, usage, quota });
+    if (isOfKey) keyring.take(channel, keyIndex, model, clock.monotonicMs());
+    else picker.take(channel, model, clock.monotonicMs());
+    await prober.warm({ channel, keyIndex, isOfKey, model, usage, quota });
     return true;
   }
 
-  function isDue({ channel, model }: Cell, apartMs: number, nowMs: number): boolean {
-    const lastMs = probed.get(keyOf(channel, model));
+  function isDue(cell: Cell, apartMs: number, nowMs: number): boolean {
+    const lastMs = probed.get(keyOf(cell));
     return lastMs === undefined || nowMs - lastMs >= apartMs;
   }
 
@@ -87,12 +94,14 @@ export function createWarmProbes(deps: ProbeDeps, prober: WarmProber): WarmProbe
       if (deps.options.get("relay.probe_max_quota_per_day") <= 0) return;
       const nowMs = deps.clock.monotonicMs();
       for (const [key, atMs] of probed) if (nowMs - atMs > IDLE_MS) probed.delete(key);
-      const open = openCells(deps, nowMs).filter((cell) => isDue(cell, APART_MS, nowMs));
+      const open = [...openCells(deps, nowMs), ...keyCells(deps, nowMs)].filter((cell) =>
+        isDue(cell, APART_MS, nowMs),
+      );
       // A probe warms what is idle as a call does; after one that failed the next ones find out soon.
       const idle = idleCells(deps, nowMs).filter((cell) =>
         isDue(cell, hasFailed(deps, cell, nowMs) ? APART_MS : IDLE_MS, nowMs),
       );
-      const due = new Map([...open, ...idle].map((cell) => [keyOf(cell.channel, cell.model), cell]));
+      const due = new Map([...open, ...idle].map((cell) => [keyOf(cell), cell]));
       const queue = [...due.values()].slice(0, MOST_PROBES);
       const worker = async (): Promise<void> => {
         for (let cell = queue.shift(); cell; cell = queue.shift())
@@ -104,8 +113,9 @@ export function createWarmProbes(deps: ProbeDeps, prober: WarmProber): WarmProbe
   };
 }
 
-function keyOf(channel: Channel, model: string): string {
-  return `${channel.id} ${upstreamModel(channel, model)}`;
+function keyOf({ channel, model, keyIndex }: Cell): string {
+  const key = keyIndex === undefined ? "" : `#${channel.keyRows[keyIndex]?.id ?? 0}`;
+  return `${channel.id}${key} ${upstreamModel(channel, model)}`;
 }
 
 /** What rests, but for what an upstream asked to be left alone with and what a call is trying out now. */
@@ -120,6 +130,22 @@ function openCells({ routing, picker }: ProbeDeps, nowMs: number): Cell[] {
       if (model === undefined || picker.askedUntil(channel, model, nowMs) > 0) continue;
       if (state === "open" || picker.isUsable(channel, model, nowMs)) cells.push({ channel, model });
     }
+  }
+  return cells;
+}
+
+/** What fails with one key of several, each for itself; but for what its account was asked to be left alone with. */
+function keyCells({ routing, picker, keyring }: ProbeDeps, nowMs: number): Cell[] {
+  if (keyring.isCalm()) return [];
+  const cells: Cell[] = [];
+  for (const channel of routing.channels()) {
+    if (channel.status !== ChannelStatus.enabled || channel.keys.length < 2) continue;
+    for (let keyIndex = 0; keyIndex < channel.keys.length; keyIndex++)
+      for (const name of keyring.untried(channel, keyIndex, nowMs)) {
+        const model = channel.models.find((each) => upstreamModel(channel, each) === name);
+        if (model !== undefined && picker.askedUntil(channel, model, nowMs) === 0)
+          cells.push({ channel, model, keyIndex });
+      }
   }
   return cells;
 }
@@ -149,14 +175,18 @@ function hasFailed({ picker }: ProbeDeps, { channel, model }: Cell, nowMs: numbe
   return picker.cells(channel, nowMs).some((cell) => cell.model === name && cell.failures > 0);
 }
 
-/** The first key that is on, does not rest and has room; -1: none, and nobody is asked. */
-function keyFor({ keyring, caps }: ProbeDeps, channel: Channel, model: string, nowMs: number): number {
-  return channel.keys.findIndex(
-    (_, index) =>
+/** The key that it is about, else the first that does not rest; on, and with room. -1: none is, and nobody is asked. */
+function keyFor({ keyring, caps }: ProbeDeps, { channel, model, keyIndex }: Cell, nowMs: number): number {
+  const isFit = (index: number): boolean => {
+    const reason = keyring.restOf(channel, index, model, nowMs)?.reason;
+    return (
       channel.keyRows[index]?.status === KeyStatus.on &&
-      !keyring.restOf(channel, index, model, nowMs) &&
-      (!channel.isCapped || caps.hasRoom(channel, index, PROMPT_TOKENS, nowMs)),
-  );
+      (reason === undefined || (keyIndex !== undefined && reason === "down")) &&
+      (!channel.isCapped || caps.hasRoom(channel, index, PROMPT_TOKENS, nowMs))
+    );
+  };
+  if (keyIndex !== undefined) return isFit(keyIndex) ? keyIndex : -1;
+  return channel.keys.findIndex((_, index) => isFit(index));
 }
 
 function mostUsage({ setting }: Channel, limit: number): Usage {

@@ -12,8 +12,12 @@ export function auditHours({ options, inbox }: Pick<Deps, "options" | "inbox">):
 }
 
 /** Recomputes every sum of the books and says in the inbox what is off. */
-export async function auditForInbox({ db, inbox }: Pick<Deps, "db" | "inbox">): Promise<void> {
-  const { differences } = await audit(db);
+export async function auditForInbox({
+  db,
+  clock,
+  inbox,
+}: Pick<Deps, "db" | "clock" | "inbox">): Promise<void> {
+  const { differences } = await audit(db, { nowMs: clock.nowMs() });
   const [first] = differences;
   if (!first) return inbox.gone("audit");
   const { what, id, expected, found } = first;

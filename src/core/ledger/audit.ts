@@ -1,11 +1,15 @@
-// Recomputes every sum of the tables from what lies beneath it and lists each difference; zero is the only good answer.
-// Refuses to mix moments: one statement sees one snapshot, also while calls are being settled.
+// Recomputes every sum of the tables from what lies beneath it and lists each difference; zero is the only good answer. Rows
+// of the log are read by audit-months.ts, those of closed months from time to time only.
+// Refuses to mix moments: what is compared is read by one statement, which sees one snapshot, also while calls are settled.
 import { sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
-import { LogType } from "../../shared/enums.ts";
+import { isSum } from "../logs/coarse-sums.ts";
+import { auditMonths } from "./audit-months.ts";
+import type { MonthsOptions } from "./audit-months.ts";
+import { rollupColumns } from "./row-columns.ts";
 
-interface AuditDifference {
+export interface AuditDifference {
   /** Which sum, for example `users.quota`. */
   what: string;
   /** Id of the row, or `user@hour`. */
@@ -22,6 +26,8 @@ export interface AuditReport {
   skipped: { nodeId: string; count: number }[];
   /** Number of rows looked at, by table. */
   checked: { users: number; tokens: number; channels: number; rollups: number; credits: number };
+  /** Months of the log whose rows were read, and those that agree with what was remembered of them. */
+  months: { read: number; remembered: number };
 }
 
 const HOUR_SECONDS = 3600;
@@ -118,7 +124,25 @@ function planChecks(): SQL[] {
   ];
 }
 
-function statement(): SQL {
+/** What an imported row's counter has beyond its sums. */
+const opening = (kind: string, of: string): string =>
+  `left join (select id, used_quota, request_count from openings where kind = '${kind}') o on o.id = ${of}.id`;
+
+/** Both sides of the coarse sums, one table each: looked at once, whatever is compared of them. */
+function coarseSides(sums: readonly string[]): SQL {
+  // Hours before `from_hour` are being filled in; days are compared once all of them are there.
+  const side = (from: string, key: string, letter: string): string =>
+    `(select ${key}, ${sums.map((sum) => `sum(${sum}) as ${letter}_${sum}`).join(", ")} from ${from}
+      where (select max(from_hour) from rollup_days) = 0 group by ${key}) ${letter}`;
+  const tables = COARSE_CHECKS.map(
+    ({ table, key }) =>
+      `both_${table} as (select * from ${side("rollups", key, "f")} full join ${side(table, key, "g")} using (${key}))`,
+  );
+  return sql.raw(`with ${tables.join(", ")} `);
+}
+
+/** `sums`: the columns that sums of calls have. */
+function statement(sums: readonly string[]): SQL {
   const zero = (name: string) => sql`coalesce(${sql.raw(name)}, 0)`;
   const id = (name: string) => idText(sql.raw(name));
   const raw = (text: string) => sql.raw(text);
@@ -127,38 +151,40 @@ function statement(): SQL {
     left join (select user_id, sum(amount) as amount from credits group by user_id) c on c.user_id = u.id
     left join (select user_id, sum(amount) as amount from reservations group by user_id) h on h.user_id = u.id
     left join (select user_id, sum(quota) as quota, sum(count) as count from rollups group by user_id) r
-      on r.user_id = u.id`);
+      on r.user_id = u.id
+    ${opening("user", "u")}`);
   const tokens = raw(`tokens k
     left join (select token_id, sum(amount) as amount from reservations group by token_id) h on h.token_id = k.id
-    left join (select token_id, sum(quota) as quota from rollups group by token_id) r on r.token_id = k.id`);
+    left join (select token_id, sum(quota) as quota from rollups group by token_id) r on r.token_id = k.id
+    ${opening("token", "k")}`);
   const channels = raw(`channels n
     left join (select channel_id, sum(quota) as quota from rollups group by channel_id) r on r.channel_id = n.id
     left join (select channel_id, sum(used_quota) as quota from channel_keys group by channel_id) s
-      on s.channel_id = n.id`);
+      on s.channel_id = n.id
+    ${opening("channel", "n")}`);
 
-  // Hours that were cleared, even in part, have roll-ups without their log rows.
-  const firstHour = raw(`(select coalesce(max(value), 0) + ${HOUR_SECONDS - 1}
-      - (coalesce(max(value), 0) + ${HOUR_SECONDS - 1}) % ${HOUR_SECONDS}
-    from marks where key = 'logs:clearedBefore')`);
-  const logged = sql`(select user_id, hour, sum(rolled_quota) as rolled_quota, sum(rolled_count) as rolled_count,
-      sum(row_quota) as row_quota, sum(row_count) as row_count
-    from (
-      select user_id, hour, logged_quota as rolled_quota, logged_count as rolled_count, 0 as row_quota,
-        0 as row_count from rollups where hour >= ${firstHour}
-      union all
-      select user_id, created_at - created_at % ${raw(String(HOUR_SECONDS))}, 0, 0, quota, 1 from logs
-        where type = ${raw(String(LogType.consume))} and created_at >= ${firstHour}
-    ) as sides group by user_id, hour) as l`;
-  const userAtHour = sql`${id("l.user_id")} || '@' || ${id("l.hour")}`;
-
+  const used = sql`(${zero("r.quota")} + ${zero("o.used_quota")})`;
   const rollupId = sql`${id("r.user_id")} || '@' || ${id("r.hour")}`;
   // Without a call there may be what the house bore: a failed attempt, a probe.
   const soundRollup = raw(`(case when r.count < 0 or (r.count = 0 and r.cost_nanos = 0) or r.quota < 0
     or r.prompt_tokens < 0 or r.completion_tokens < 0
     or r.use_time_ms < 0 or r.logged_count < 0 or r.logged_quota < 0 or r.logged_count > r.count
-    or r.logged_quota > r.quota or r.user_id <= 0 or r.hour % ${HOUR_SECONDS} <> 0 then 1 else 0 end)`);
+    or r.logged_quota > r.quota or r.user_id <= 0 or r.hour % ${HOUR_SECONDS} <> 0
+    or r.cache_read < 0 or r.cache_read > r.cache_input then 1 else 0 end)`);
 
-  return sql.join(
+  // Sessions are some of the hour's calls.
+  const affinity = raw(`(select rule || '@' || cast(hour as text) as rule_at_hour,
+      case when kept < 0 or switched < 0 or kept + switched > count or cache_read < 0 or cache_read > cache_input
+        then 1 else 0 end as wrong from affinity_sums
+    union all select 'hour@' || cast(s.hour as text), case when s.count > coalesce(r.count, 0)
+        or s.cache_input > coalesce(r.cache_input, 0) or s.cache_read > coalesce(r.cache_read, 0)
+        then 1 else 0 end
+      from (select hour, sum(count) as count, sum(cache_input) as cache_input, sum(cache_read) as cache_read
+        from affinity_sums group by hour) s
+      left join (select hour, sum(count) as count, sum(cache_input) as cache_input, sum(cache_read) as cache_read
+        from rollups group by hour) r on r.hour = s.hour) a`);
+
+  const checks = sql.join(
     [
       check(
         "users.quota",
@@ -168,9 +194,15 @@ function statement(): SQL {
         users,
       ),
       ...planChecks(),
-      check("users.used_quota", id("u.id"), zero("r.quota"), raw("u.used_quota"), users),
-      check("users.request_count", id("u.id"), zero("r.count"), raw("u.request_count"), users),
-      check("tokens.used_quota", id("k.id"), zero("r.quota"), raw("k.used_quota"), tokens),
+      check("users.used_quota", id("u.id"), used, raw("u.used_quota"), users),
+      check(
+        "users.request_count",
+        id("u.id"),
+        sql`(${zero("r.count")} + ${zero("o.request_count")})`,
+        raw("u.request_count"),
+        users,
+      ),
+      check("tokens.used_quota", id("k.id"), used, raw("k.used_quota"), tokens),
       check(
         "tokens.remain_quota",
         id("k.id"),
@@ -178,27 +210,19 @@ function statement(): SQL {
         raw("k.remain_quota"),
         tokens,
       ),
-      check("channels.used_quota", id("n.id"), zero("r.quota"), raw("n.used_quota"), channels),
+      check("channels.used_quota", id("n.id"), used, raw("n.used_quota"), channels),
       check(
         "channel_keys.used_quota",
         id("n.id"),
-        zero("r.quota"),
+        used,
         sql`(${zero("s.quota")} + n.gone_keys_quota)`,
         channels,
       ),
-      check("logs.quota", userAtHour, raw("l.rolled_quota"), raw("l.row_quota"), logged),
-      check("logs.count", userAtHour, raw("l.rolled_count"), raw("l.row_count"), logged),
-      ...COARSE_CHECKS.flatMap(({ table, key, id: name }) => {
-        // Hours before `from_hour` are being filled in; days are compared once all of them are there.
-        const all =
-          raw(`(select ${key}, sum(quota) as quota, sum(count) as count, sum(cost_nanos) as cost_nanos from rollups
-          where (select max(from_hour) from rollup_days) = 0 group by ${key}) f
-          full join (select ${key}, sum(quota) as quota, sum(count) as count, sum(cost_nanos) as cost_nanos from ${table}
-          where (select max(from_hour) from rollup_days) = 0 group by ${key}) g using (${key})`);
-        return ["quota", "count", "cost_nanos"].map((sum) =>
-          check(`${table}.${sum}`, raw(name), zero(`f.${sum}`), zero(`g.${sum}`), all),
-        );
-      }),
+      ...COARSE_CHECKS.flatMap(({ table, id: name }) =>
+        sums.map((sum) =>
+          check(`${table}.${sum}`, raw(name), zero(`f_${sum}`), zero(`g_${sum}`), raw(`both_${table}`)),
+        ),
+      ),
       check(
         "nodes.mark",
         raw("m.node_id"),
@@ -207,16 +231,25 @@ function statement(): SQL {
         raw("nodes m"),
       ),
       check("rollups.unsound", rollupId, raw("0"), soundRollup, raw("rollups r")),
+      check("affinity_sums.unsound", raw("a.rule_at_hour"), raw("0"), raw("a.wrong"), affinity),
       ofNodes(WAITING, raw("(journaled - mark)")),
       ofNodes(SKIPPED, raw("skipped")),
       ...["users", "tokens", "channels", "rollups", "credits"].map(count),
     ],
     sql` union all `,
   );
+  return sql`${coarseSides(sums)}${checks}`;
+}
+
+/** Every column of the schema that sums of calls have, those of later versions too. */
+function sumsOf(db: Database): string[] {
+  return rollupColumns(db.t)
+    .filter(({ field }) => isSum(field))
+    .map(({ name }) => name.replaceAll('"', ""));
 }
 
 /** Works at any moment on a running process's database (on SQLite in the reader's Worker) and offline. */
-export async function audit(db: Database): Promise<AuditReport> {
+export async function audit(db: Database, options: MonthsOptions = {}): Promise<AuditReport> {
   const lines = await db.bulkReader
     .select({
       what: sql<string>`d.what`,
@@ -224,9 +257,10 @@ export async function audit(db: Database): Promise<AuditReport> {
       expected: sql`d.expected`.mapWith(Number),
       found: sql`d.found`.mapWith(Number),
     })
-    .from(sql`(${statement()}) as d`);
+    .from(sql`(${statement(sumsOf(db))}) as d`);
   const checked = { users: 0, tokens: 0, channels: 0, rollups: 0, credits: 0 };
-  const report: AuditReport = { differences: [], waiting: [], skipped: [], checked };
+  const { differences, ...months } = await auditMonths(db, options);
+  const report: AuditReport = { differences, waiting: [], skipped: [], checked, months };
   for (const line of lines) {
     if (line.what.startsWith(COUNT_PREFIX)) {
       checked[line.what.slice(COUNT_PREFIX.length) as keyof typeof checked] = line.found;
@@ -249,7 +283,9 @@ export function formatAudit(report: AuditReport): string {
         `\nNode ${nodeId}: ${skipped} entries of its journal were given up by an operator.`,
     ),
   ].join("");
-  const looked = `Looked at ${users} users, ${tokens} keys, ${channels} channels, ${credits} credits and ${rollups} hourly sums.${journals}`;
+  const { read, remembered } = report.months;
+  const looked = `Looked at ${users} users, ${tokens} keys, ${channels} channels, ${credits} credits and ${rollups} hourly sums.
+Read the log of ${read} months; ${remembered} closed months are as they were when it was read (--full reads them too).${journals}`;
   if (report.differences.length === 0) return `${looked}\nNo difference: every sum agrees.`;
   const table = [
     ["sum", "row", "expected", "found", "off by"],

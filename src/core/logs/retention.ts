@@ -5,7 +5,7 @@
 import { and, gte, inArray, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { q, rawQuery } from "../../db/database.ts";
-import type { Orm, RawRow, Steps } from "../../db/database.ts";
+import type { Database, Orm, RawRow, Steps } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import type { Deps } from "../deps.ts";
 import { clearedSteps } from "./list.ts";
@@ -132,26 +132,30 @@ async function dropMonths({ db }: RetentionDeps, before: number): Promise<number
 export async function ensureLogParts({ db, clock }: RetentionDeps): Promise<void> {
   if (db.kind !== "postgres") return;
   const now = new Date(clock.nowMs());
-  const known = new Set((await db.atomic((tx) => partsOf(tx))).map(({ name }) => name));
   for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) {
     const first = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead, 1));
-    const [year, month] = [first.getUTCFullYear(), first.getUTCMonth() + 1];
-    const name = `logs_${year}_${String(month).padStart(2, "0")}`;
-    if (known.has(name)) continue;
-    const part = sql.identifier(name);
-    const rest = sql.identifier(REST);
-    const [from, to] = [startOf(year, month), startOf(year, month + 1)].map((at) => sql.raw(String(at)));
-    await db.atomic(function* (tx) {
-      yield* rows(tx, patient);
-      // Nobody adds to the rest until the part is there.
-      yield* rows(tx, sql`lock table ${rest} in exclusive mode`);
-      yield* rows(tx, sql`create table ${part} (like logs including defaults including constraints)`);
-      yield* rows(
-        tx,
-        sql`with moved as (delete from ${rest} where created_at >= ${from} and created_at < ${to} returning *)
-          insert into ${part} select * from moved`,
-      );
-      yield* rows(tx, sql`alter table logs attach partition ${part} for values from (${from}) to (${to})`);
-    });
+    await createLogPart(db, first.getUTCFullYear(), first.getUTCMonth() + 1);
   }
+}
+
+/** PostgreSQL: the part of one month, where it is not there yet. */
+export async function createLogPart(db: Database, year: number, month: number): Promise<void> {
+  const name = `logs_${year}_${String(month).padStart(2, "0")}`;
+  const known = await db.atomic((tx) => partsOf(tx));
+  if (known.some((part) => part.name === name)) return;
+  const part = sql.identifier(name);
+  const rest = sql.identifier(REST);
+  const [from, to] = [startOf(year, month), startOf(year, month + 1)].map((at) => sql.raw(String(at)));
+  await db.atomic(function* (tx) {
+    yield* rows(tx, patient);
+    // Nobody adds to the rest until the part is there.
+    yield* rows(tx, sql`lock table ${rest} in exclusive mode`);
+    yield* rows(tx, sql`create table ${part} (like logs including defaults including constraints)`);
+    yield* rows(
+      tx,
+      sql`with moved as (delete from ${rest} where created_at >= ${from} and created_at < ${to} returning *)
+        insert into ${part} select * from moved`,
+    );
+    yield* rows(tx, sql`alter table logs attach partition ${part} for values from (${from}) to (${to})`);
+  });
 }

@@ -36,7 +36,7 @@ export interface OptionAuthor {
   /** From where, for the audit trail. */
   origin?: { address: string; userAgent: string; authMethod: "session" | "access_token" | "none" };
   /** How it came about where it is more than a plain write. */
-  kind?: "reset" | "plans" | "apply" | "schedule" | "undo" | "cli" | "sync";
+  kind?: "reset" | "plans" | "apply" | "schedule" | "undo" | "cli" | "sync" | "import";
   note?: string;
   /** The revision that is undone, and the draft that is applied. */
   undoOf?: number;

@@ -99,7 +99,7 @@ async function useLines(
 
 /** Balance that the books had before: credits to the second, use to the hour. */
 async function balanceBefore({ db }: StatementDeps, userId: number, from: number): Promise<number> {
-  const { credits, rollups } = db.t;
+  const { credits, openings, rollups } = db.t;
   const [came] = await db.orm
     .select({ sum: sumOf(credits.amount) })
     .from(credits)
@@ -108,7 +108,12 @@ async function balanceBefore({ db }: StatementDeps, userId: number, from: number
     .select({ sum: sumOf(rollups.quota) })
     .from(rollups)
     .where(and(eq(rollups.userId, userId), lt(rollups.hour, wholeHour(from))));
-  return (came?.sum ?? 0) - (went?.sum ?? 0);
+  // What an imported account had used without a sum, it had used before all of them.
+  const [opening] = await db.orm
+    .select({ used: openings.usedQuota })
+    .from(openings)
+    .where(and(eq(openings.kind, "user"), eq(openings.id, userId)));
+  return (came?.sum ?? 0) - (went?.sum ?? 0) - (opening?.used ?? 0);
 }
 
 /** Lines of one key as one, in the order in which the keys came. */

@@ -14,7 +14,7 @@ import type { PriceMaps } from "../../shared/row-maps.ts";
 import { shippedPrices, shippedVersion } from "./shipped.ts";
 
 /** Beside the options: which table this site has seen. */
-const SEEN_KEY = "internal:shipped_prices";
+export const SEEN_KEY = "internal:shipped_prices";
 export const SHIPPED = "shipped";
 /** Rows of one statement: databases count their parameters. */
 const INSERT_ROWS = 500;

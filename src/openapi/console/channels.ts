@@ -29,7 +29,8 @@ export const channels: Readonly<Record<string, ConsoleOperation>> = {
     body: { type: 1, name: "OpenAI", key: "sk-…", models: "gpt-4o,gpt-4o-mini", group: "default" },
   }),
   "PUT /api/channel/": channel("Change a channel", {
-    description: "Fields that are absent stay as they are.",
+    description:
+      "Fields that are absent stay as they are. In `setting`, `http_protocol` and `http2_connection_shards` are taken and kept for other gateways; every upstream is asked by HTTP/1.1.",
     body: { id: 1, name: "OpenAI", priority: 10 },
   }),
   "POST /api/channel/try_rules": channel("Try a channel's rules on a request", {
@@ -97,8 +98,14 @@ export const channels: Readonly<Record<string, ConsoleOperation>> = {
   }),
   "POST /api/channel/route": channel("Which channel and key would serve a call now", {
     description:
-      "Every channel that lists the model: those that would be asked in their order with the key of each, the others with what keeps them out. Chosen by the code that chooses for calls; nobody is asked. Bound sessions go where they are bound.",
-    body: { user_id: 1, model: "gpt-4o-mini", path: "/v1/chat/completions", tokens: 1000 },
+      "Every channel that lists the model: those that would be asked in their order with the key of each, the others with what keeps them out. Chosen by the code that chooses for calls; nobody is asked. `session` is the name that a client gives its session, or the fingerprint (`key_fp`) that log rows tell of it: where it is bound on this node its next call goes first.",
+    body: {
+      user_id: 1,
+      model: "gpt-4o-mini",
+      path: "/v1/chat/completions",
+      tokens: 1000,
+      session: "0a1b2c3d",
+    },
   }),
   "GET /api/channel/cells/{id}": channel("The health of a channel", {
     description:

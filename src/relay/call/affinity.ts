@@ -10,7 +10,7 @@ import type { AffinityRule, AffinitySource } from "../../shared/affinity-rules.t
 import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
 import { readRequestRules, segmentsOf } from "../../shared/request-rules.ts";
 import type { RequestRules } from "../../shared/request-rules.ts";
-import { sessionNameOf } from "../endpoints/session-name.ts";
+import { NAMED_RULES, sessionNameOf } from "../endpoints/session-name.ts";
 import type { SessionName } from "../endpoints/session-name.ts";
 import { valueAt } from "../wire/rule-paths.ts";
 import { TURN_STATE, turnStateHome } from "../wire/turn-state.ts";
@@ -256,8 +256,52 @@ export function boundPlace(
   return found;
 }
 
-/** The same without asking anybody. */
-function boundHome(
+/**
+ * A session that somebody asks about, by the name that its client gives it, wherever that would stand, or by its fingerprint;
+ * undefined: it is bound nowhere on this node.
+ */
+export function boundSession(
+  { affinity, options, clock }: Pick<Deps, "affinity" | "options" | "clock">,
+  caller: Caller,
+  { model, session }: { model: string; session: string },
+): CallAffinity | undefined {
+  const nowMs = clock.monotonicMs();
+  const known = session.length === FINGERPRINT_CHARS ? affinity.idWith(session, nowMs) : undefined;
+  const named = (rule: string, ofModel: string) => (group: string) =>
+    affinity.idOf({ userId: caller.user.id, group, model: ofModel, rule, value: session });
+  const ids = known
+    ? [() => known]
+    : [
+        ...options
+          .get("channel_affinity_setting.rules")
+          .map(({ name, include_model_name: ofModel, include_rule_name: ofRule }) =>
+            named(ofRule ? name : "", ofModel ? model : ""),
+          ),
+        ...NAMED_RULES.map((rule) => named(rule, model)),
+      ];
+  const idIn = ids.find((id) => groupsOf(caller).some((group) => affinity.find(id(group), nowMs)));
+  return (
+    idIn && {
+      rule: "",
+      source: "",
+      strength: "prefer",
+      ttlMs: 0,
+      skipsRetry: false,
+      template: undefined,
+      idIn,
+      turn: undefined,
+      seen: [],
+      leftFor: undefined,
+      wasRejected: false,
+      isBound: false,
+      state: undefined,
+      fingerprint: "",
+    }
+  );
+}
+
+/** The same as `boundPlace` without asking anybody. */
+export function boundHome(
   services: AffinityServices,
   request: BoundRequest,
   nowMs: number,

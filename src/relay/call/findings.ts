@@ -17,7 +17,7 @@ type Asked = Pick<ChannelAttempt, "channel" | "keyIndex">;
 const MISSING_MODEL = "model_not_found";
 
 /** For administrators, scrubbed. */
-function detailOf({ internal, code }: Failure): string {
+export function detailOf({ internal, code }: Failure): string {
   return internal?.slice(0, 200) || code;
 }
 

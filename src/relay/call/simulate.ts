@@ -7,6 +7,7 @@ import type {
   RouteCandidate,
   RouteQuestion,
   RouteReport,
+  RouteSession,
   RouteVerdict,
 } from "../../core/channels/route-report.ts";
 import type { TokenAccount } from "../../core/deps.ts";
@@ -14,6 +15,8 @@ import { wallTimeOf } from "../../core/kit/clock.ts";
 import { Failure } from "../../shared/failures.ts";
 import { callerWith, checkModel, unserved } from "./admission.ts";
 import type { Caller } from "./admission.ts";
+import { boundHome, boundSession } from "./affinity.ts";
+import type { CallAffinity } from "./affinity.ts";
 import { callerFor, groupsOf } from "./auto-group.ts";
 import { keyFor, nextChannel } from "./choice.ts";
 import type { Choice } from "./choice.ts";
@@ -30,6 +33,8 @@ const MOST_KEYS = 100;
 
 /** A route of the site's, as it stands; everything about the call but its texts. */
 interface Simulated {
+  /** Undefined: nobody asks about one, or it is bound nowhere. */
+  affinity: CallAffinity | undefined;
   services: SimulationServices;
   caller: Caller;
   endpoint: Endpoint;
@@ -53,10 +58,12 @@ export function simulateRoute(
   try {
     const caller = callerFor(deps, callerOf(services, question, token), model);
     checkModel(caller, model);
-    return reportOf({ ...known, caller });
+    const { session } = question;
+    const affinity = session === "" ? undefined : boundSession(deps, caller, { model, session });
+    return reportOf({ ...known, caller, affinity }, session !== "");
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return { groups: [], refused: error, candidates: [] };
+    return { groups: [], refused: error, session: undefined, candidates: [] };
   }
 }
 
@@ -71,7 +78,7 @@ function callerOf(
   return group === "" ? caller : { ...caller, group, auto: undefined };
 }
 
-function reportOf(call: Simulated): RouteReport {
+function reportOf(call: Simulated, asksSession: boolean): RouteReport {
   const { services, caller, model } = call;
   const { deps } = services;
   const order = orderOf(call);
@@ -98,7 +105,16 @@ function reportOf(call: Simulated): RouteReport {
       (a, b) => (a.order || Infinity) - (b.order || Infinity) || b.priority - a.priority || a.id - b.id,
     );
   const refused = chosen ? undefined : whyNobody(call, candidates);
-  return { groups: [...groups], refused, candidates };
+  const session = asksSession ? sessionOf(call, chosen) : undefined;
+  return { groups: [...groups], refused, session, candidates };
+}
+
+function sessionOf({ affinity }: Simulated, chosen: Asked | undefined): RouteSession {
+  const [home] = affinity?.seen ?? [];
+  if (!affinity || !home) return { state: "unbound", channelId: 0, reason: "" };
+  return chosen?.isBound
+    ? { state: "kept", channelId: chosen.channelId, reason: "" }
+    : { state: "left", channelId: home.channelId, reason: affinity.leftFor ?? "" };
 }
 
 interface Asked {
@@ -106,15 +122,24 @@ interface Asked {
   group: string;
   keyIndex: number;
   order: number;
+  /** Its session is bound there. */
+  isBound: boolean;
 }
 
 /** Who would be asked, one after another, if each failed; by the channel's id. */
-function orderOf({ services, caller, endpoint, model, tokens }: Simulated): Map<number, Asked> {
+function orderOf({ services, caller, endpoint, model, tokens, affinity }: Simulated): Map<number, Asked> {
   const nowMs = services.deps.clock.monotonicMs();
   const order = new Map<number, Asked>();
   const accepts = (channel: Channel): boolean =>
     takesInput(channel, tokens) && canServe(channel, endpoint, model);
   const excluded = new Set<number>();
+  const bound =
+    affinity && boundHome(services, { caller, model, affinity, tokens, accepts, excluded }, nowMs);
+  if (bound) {
+    const { channel, group, keyIndex } = bound;
+    order.set(channel.id, { channelId: channel.id, group, keyIndex, order: 1, isBound: true });
+    excluded.add(channel.id);
+  }
   for (;;) {
     const choice: Choice = {
       services,
@@ -128,7 +153,8 @@ function orderOf({ services, caller, endpoint, model, tokens }: Simulated): Map<
     const key = picked && keyFor(choice, picked.channel, nowMs);
     if (!picked || !key) return order;
     const { channel, group } = picked;
-    order.set(channel.id, { channelId: channel.id, group, keyIndex: key.index, order: order.size + 1 });
+    const place = { channelId: channel.id, group, keyIndex: key.index, order: order.size + 1 };
+    order.set(channel.id, { ...place, isBound: false });
     excluded.add(channel.id);
   }
 }

@@ -18,7 +18,7 @@ import { CallFailed, runAttempts } from "./attempts.ts";
 import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import { freeCall } from "./channel-test.ts";
-import { restKey, tellFailed, tellNothing, tellServed } from "./findings.ts";
+import { detailOf, restKey, tellFailed, tellNothing, tellServed } from "./findings.ts";
 import { bodyOf } from "./prepare.ts";
 import type { CallServices } from "./services.ts";
 
@@ -27,20 +27,27 @@ const SILENT_MS = 30_000;
 
 /** Never throws. */
 export async function warmProbe(services: CallServices, probe: WarmProbe): Promise<void> {
-  const { deps, picker } = services;
+  const { deps } = services;
   const { channel, model } = probe;
-  const before = picker.traffic.cell(channel, model)?.results;
+  const before = resultsOf(services, probe);
   try {
     const root = await rootAccount(deps);
     const failed = root ? await ask(services, probe, root) : "nothing";
     // Live calls know better, and an edited channel is another one.
-    const isOutranked =
-      picker.traffic.cell(channel, model)?.results !== before || deps.routing.channel(channel.id) !== channel;
+    const isOutranked = resultsOf(services, probe) !== before || deps.routing.channel(channel.id) !== channel;
     tell(services, probe, isOutranked ? "nothing" : failed);
   } catch (error) {
     tell(services, probe, "nothing");
     deps.logger.warn("channel could not be probed", { channel: channel.id, model, error: String(error) });
   }
+}
+
+/** Another value once a live call has found out about what is probed: of one key's cell other keys' calls say nothing. */
+function resultsOf({ deps, picker }: CallServices, probe: WarmProbe): number | undefined {
+  const { channel, keyIndex, isOfKey, model } = probe;
+  return isOfKey
+    ? deps.keyring.downUntil(channel, keyIndex, model)
+    : picker.traffic.cell(channel, model)?.results;
 }
 
 function tell(
@@ -50,12 +57,33 @@ function tell(
 ): void {
   const { deps, picker } = services;
   const { model, channel } = probe;
-  if (failed === "nothing") tellNothing(services, probe, model);
+  if (probe.isOfKey) tellKey(services, probe, failed);
+  else if (failed === "nothing") tellNothing(services, probe, model);
   else if (!failed) {
     tellServed(services, probe, model, false);
     picker.succeeded(channel, model, deps.clock.monotonicMs());
   } else if (restKey(deps, probe, model, failed)) picker.abandoned(channel, model);
   else tellFailed(services, probe, model, failed);
+}
+
+/** The key alone: its channel's other keys serve. Where none did, the channel works again with this one. */
+function tellKey(
+  { deps, picker }: CallServices,
+  probe: WarmProbe,
+  failed: AttemptFailure | "nothing" | undefined,
+): void {
+  const { channel, keyIndex, model } = probe;
+  const { keyring, clock } = deps;
+  const nowMs = clock.monotonicMs();
+  const isAnswer = failed === undefined || (failed !== "nothing" && failed.verdict === "ok");
+  if (failed !== undefined && failed !== "nothing") restKey(deps, probe, model, failed);
+  if (failed === undefined) keyring.wake(channel, keyIndex, model);
+  if (isAnswer) {
+    keyring.succeeded(channel, keyIndex, model, nowMs);
+    if (picker.restsUntil(channel, model) !== 0) picker.succeeded(channel, model, nowMs);
+  } else if (failed !== "nothing" && failed?.verdict === "down")
+    keyring.failed(channel, keyIndex, model, nowMs, detailOf(failed.failure));
+  else keyring.abandoned(channel, keyIndex, model);
 }
 
 /** Undefined: it answered. "nothing": no word on the channel. */
@@ -110,7 +138,9 @@ function callOf(
     },
     endpoint: TEST_ENDPOINTS.chat,
     model,
-    body: bodyOf(warmBody(model, upstreamModel(channel, model), limit)),
+    body: bodyOf(
+      warmBody({ type: channel.type, model, upstreamModel: upstreamModel(channel, model), limit }),
+    ),
     request: new Request("http://localhost/", { headers: { "content-type": "application/json" } }),
     requestId: newRequestId(deps.clock.nowMs()),
     wantsStream: true,

@@ -24,6 +24,14 @@ const HEADERS = [
   "x-session-affinity",
   "x-opencode-session",
 ] as const;
+/** Kinds of places where a client gives its session a name. */
+export const NAMED_RULES = [
+  "session-header",
+  "metadata-session",
+  "body-session",
+  "conversation",
+  "prompt-cache-key",
+] as const;
 const MAX_NAME_CHARS = 1024;
 /** A beginning that is shorter is cached nowhere (1,024 tokens at least). */
 const LEAST_PREFIX_CHARS = 4096;
@@ -49,7 +57,7 @@ function isName(value: unknown): value is string {
 }
 
 function inBody(json: Json): SessionName | undefined {
-  const found = (rule: string, source: string, value: string): SessionName => ({
+  const found = (rule: (typeof NAMED_RULES)[number], source: string, value: string): SessionName => ({
     rule,
     source,
     value,

@@ -1,6 +1,7 @@
 // Upstreams' lists of models: compared, never believed blindly, proposed, taken over by whoever decides, and taken back.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { compareLists, driftState, withDrift } from "../../../src/core/channels/drift.ts";
+import { createUpstreamModels } from "../../../src/core/channels/upstream-models.ts";
 import { jobsOf } from "../../../src/jobs/jobs.ts";
 import { startTestApp } from "../../support/app.ts";
 import type { TestApp, TestUser } from "../../support/app.ts";
@@ -13,10 +14,11 @@ describe("comparing", () => {
   const look = (
     models: string[],
     list: string[],
-    settings = "",
+    modelDrift = "",
     nowS = NOW_S,
     mapping: [string, string][] = [],
-  ) => compareLists(driftState(settings), { models, mapping: new Map(mapping), list, nowS });
+  ) =>
+    compareLists(driftState({ settings: "", modelDrift }), { models, mapping: new Map(mapping), list, nowS });
 
   test("what differs in case alone is the same; names that are mapped are neither missing nor new", () => {
     expect(
@@ -46,16 +48,14 @@ describe("comparing", () => {
   });
 
   test("half of it is; what is ignored is proposed in neither direction", () => {
-    const settings = withDrift('{"allow_speed":true}', {
-      listSize: 4,
-      ignored: ["New", "gone"],
-      missingSince: { gone: 1 },
-    });
-    expect(look(["a", "gone"], ["a", "new"], settings)).toMatchObject({ detected: [], removed: [] });
-    expect(JSON.parse(settings)).toMatchObject({
-      allow_speed: true,
-      upstream_model_update_ignored_models: ["New", "gone"],
-    });
+    const found = { listSize: 4, ignored: ["New", "gone"], missingSince: { gone: 1 } };
+    const modelDrift = withDrift(withDrift("", { before: "kept" }), found);
+    expect(look(["a", "gone"], ["a", "new"], modelDrift)).toMatchObject({ detected: [], removed: [] });
+    expect(driftState({ settings: "", modelDrift })).toMatchObject({ before: "kept", ...found });
+    // As channels of the family bring it along.
+    const settings = '{"upstream_model_update_ignored_models":["theirs"]}';
+    expect(driftState({ settings, modelDrift: "" }).ignored).toEqual(["theirs"]);
+    expect(driftState({ settings, modelDrift }).ignored).toEqual(["New", "gone"]);
   });
 });
 
@@ -138,6 +138,22 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     expect(modelsOf(id)).toEqual(["a", "b", "c", "d"]);
   });
 
+  test("a form that was opened before a look and saved after it leaves what was found and decided", async () => {
+    const id = await channel("old");
+    list = ["old", "one", "two"];
+    const read = async () =>
+      (await app.call<{ data: { settings: string } }>("GET", `/api/channel/${id}`, undefined, root)).body
+        .data;
+    const opened = await read();
+    await post("detect", { id });
+    await post("apply", { id, add_models: [], ignore_models: ["two"] });
+    expect((await read()).settings).toBe(opened.settings);
+    const settings = JSON.stringify({ allow_speed: true });
+    const saved = await app.call("PUT", "/api/channel/", { id, settings }, root);
+    expect(saved.body).toMatchObject({ success: true });
+    expect(await post("detect", { id })).toMatchObject({ add_models: ["one"], ignored_models: ["two"] });
+  });
+
   test("nobody leaves a channel without models", async () => {
     const id = await channel("only");
     const { body } = await app.call<{ success: boolean; code?: string }>(
@@ -173,6 +189,19 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     expect(modelsOf(automatic)).toEqual(["kept", "priced"]);
     await app.deps.ledger.flush();
     expect(await notices()).toHaveLength(1);
+    // Neither a start nor another node tells it again, but the next day.
+    const other = createUpstreamModels(app.deps, { models: () => Promise.resolve(["kept", "unpriced"]) });
+    clock.advance(22 * HOUR_S * 1000);
+    await other.detectAll();
+    await app.deps.ledger.flush();
+    expect(await notices()).toHaveLength(1);
+    clock.advance(HOUR_S * 1000);
+    await Promise.all([other.detectAll(), job?.run()]);
+    await app.deps.ledger.flush();
+    expect(await notices()).toHaveLength(2);
+    list = ["kept", "priced", "unpriced"];
+    clock.advance(HOUR_S * 1000);
+    await job?.run();
     await post("apply_all");
     expect(modelsOf(watched)).toEqual(["kept", "priced"]);
   });

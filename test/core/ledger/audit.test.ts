@@ -2,10 +2,14 @@
 // Refuses to be content with a count: row and both figures are checked.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq, sql } from "drizzle-orm";
+import { forgetMonths } from "../../../src/core/ledger/audit-months.ts";
 import { audit, formatAudit } from "../../../src/core/ledger/audit.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
 import { requestId, settlement, startBooks } from "./support.ts";
 import type { TestBooks } from "./support.ts";
+
+/** Of the calls that `settlement` makes. */
+const MODEL = "gpt-4o-mini";
 
 describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
   let books: TestBooks;
@@ -46,6 +50,7 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
 
   test("every figure that is off by one is named with both figures", async () => {
     const { users, tokens, channels, rollups, logs, credits } = books.db.t;
+    const { rollupsByModel, rollupsByUser, rollupsByChannel, affinitySums } = books.db.t;
     const { orm } = books.db;
     const bump = [
       {
@@ -134,7 +139,35 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
             .where(eq(rollups.userId, userId)),
         expected: [
           ["logs.count", `${userId}@${hour}`, 3, 2],
+          ["rollups_by_channel.logged_count", `${channelId}@${MODEL}@default`, 3, 2],
+          ["rollups_by_model.logged_count", `${hour}@${MODEL}`, 3, 2],
+          ["rollups_by_user.logged_count", String(userId), 3, 2],
           ["rollups.unsound", `${userId}@${hour}`, 0, 1],
+        ],
+      },
+      {
+        change: (by: number) =>
+          orm.update(rollupsByModel).set({ cacheInput: sql`${rollupsByModel.cacheInput} + ${by}` }),
+        expected: [["rollups_by_model.cache_input", `${hour}@${MODEL}`, 0, 1]],
+      },
+      {
+        change: (by: number) =>
+          orm.update(rollupsByUser).set({ cacheSaved: sql`${rollupsByUser.cacheSaved} + ${by}` }),
+        expected: [["rollups_by_user.cache_saved", String(userId), 0, 1]],
+      },
+      {
+        change: (by: number) =>
+          orm.update(rollupsByChannel).set({ cacheRead: sql`${rollupsByChannel.cacheRead} + ${by}` }),
+        expected: [["rollups_by_channel.cache_read", `${channelId}@${MODEL}@default`, 0, 1]],
+      },
+      {
+        change: (by: number) =>
+          by > 0
+            ? orm.insert(affinitySums).values({ hour, rule: "r", count: 3, kept: 4 })
+            : orm.delete(affinitySums),
+        expected: [
+          ["affinity_sums.unsound", `hour@${hour}`, 0, 1],
+          ["affinity_sums.unsound", `r@${hour}`, 0, 1],
         ],
       },
     ];
@@ -193,5 +226,91 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
     await load;
     expect(audits).toBeGreaterThan(0);
     await books.expectBalanced();
+  });
+
+  describe("closed months", () => {
+    const DAY_MS = 86_400_000;
+    let days = 40;
+    /** An audit so many days after the calls: months read and remembered, and what differs. */
+    async function later(isFull = false) {
+      const nowMs = books.clock.nowMs() + days * DAY_MS;
+      const { months, differences: found } = await audit(books.db, { nowMs, isFull });
+      return [months.read, months.remembered, found.map(({ what }) => what)] as const;
+    }
+    async function settle(quota: number) {
+      const user = await books.user(userId);
+      const held = await books.ledger.reserve({ requestId: requestId(), user, token: undefined, amount: 1 });
+      await held.settle(settlement(quota, { channelId }));
+      await books.ledger.flush();
+    }
+    /** Changes the first call's row behind everybody's back; undone by the opposite number. */
+    async function tamper(column: "quota" | "promptTokens" | "createdAt", by: number) {
+      const { logs } = books.db.t;
+      const [row] = await books.db.orm.select().from(logs).where(eq(logs.userId, userId)).orderBy(logs.id);
+      if (!row) throw new Error("no log row");
+      await books.db.orm
+        .update(logs)
+        .set({ [column]: row[column] + by })
+        .where(eq(logs.id, row.id));
+    }
+
+    beforeAll(() => forgetMonths(books.db));
+
+    test("a month is read until it is over, then it is remembered; --full reads it all the same", async () => {
+      expect((await audit(books.db, { nowMs: books.clock.nowMs() })).months).toEqual({
+        read: 1,
+        remembered: 0,
+      });
+      expect((await audit(books.db, { nowMs: books.clock.nowMs() })).months.read).toBe(1);
+      expect(await later()).toEqual([1, 0, []]);
+      expect(await later()).toEqual([0, 1, []]);
+      expect(await later(true)).toEqual([1, 0, []]);
+      expect(formatAudit(await audit(books.db))).toContain("Read the log of");
+    });
+
+    test("a settlement that comes late, and a clearing, have the month read again", async () => {
+      await settle(7);
+      expect(await later()).toEqual([1, 0, []]);
+      expect(await later()).toEqual([0, 1, []]);
+      const { marks } = books.db.t;
+      const cleared = { key: "logs:clearedBefore", value: hour + 1 };
+      await books.db.orm.insert(marks).values(cleared);
+      expect(await later()).toEqual([0, 0, []]);
+      await books.db.orm.delete(marks).where(eq(marks.key, cleared.key));
+      expect(await later()).toEqual([1, 0, []]);
+    });
+
+    test("a row that was changed is found by a full audit, and by every later one until it is mended", async () => {
+      await tamper("quota", 5);
+      expect(await later()).toEqual([0, 1, []]);
+      expect(await later(true)).toEqual([1, 0, ["logs.quota", "logs.rows"]]);
+      expect(await later()).toEqual([1, 0, ["logs.quota", "logs.rows"]]);
+      await tamper("quota", -5);
+      expect(await later()).toEqual([1, 0, []]);
+      expect(await later()).toEqual([0, 1, []]);
+    });
+
+    test("a change that leaves every sum as it was is found by the digest, until the month is forgotten", async () => {
+      for (const column of ["promptTokens", "createdAt"] as const) {
+        await tamper(column, 1);
+        expect(await later(true)).toEqual([1, 0, ["logs.rows"]]);
+        expect(await later()).toEqual([1, 0, ["logs.rows"]]);
+        await tamper(column, -1);
+        expect(await later()).toEqual([1, 0, []]);
+      }
+      await tamper("promptTokens", 1);
+      await forgetMonths(books.db);
+      expect(await later()).toEqual([1, 0, []]);
+      expect(await later(true)).toEqual([1, 0, []]);
+    });
+
+    test("a month that was read thirty days ago is read again by itself", async () => {
+      expect(await later()).toEqual([0, 1, []]);
+      await tamper("quota", 1);
+      days += 31;
+      expect(await later()).toEqual([1, 0, ["logs.quota", "logs.rows"]]);
+      await tamper("quota", -1);
+      expect(await later()).toEqual([1, 0, []]);
+    });
   });
 });

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { ChannelStatus } from "../../../src/shared/enums.ts";
-import { json } from "../../support/fake-upstream.ts";
+import { answer, json } from "../../support/fake-upstream.ts";
 import type { RecordedRequest, Script } from "../../support/fake-upstream.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
 import { startGateway } from "../support.ts";
@@ -52,7 +52,8 @@ describe.each(DATABASE_KINDS)("proofs on %s", (database) => {
   let g: Gateway;
   let serial = 0;
   beforeAll(async () => {
-    g = await startGateway({ database });
+    // One of its channels has the name of a provider.
+    g = await startGateway({ database, lookup: () => Promise.resolve(["127.0.0.1"]) });
     await g.setOption("SelfUseModeEnabled", "true");
   });
   afterAll(() => g.close());
@@ -205,5 +206,27 @@ describe.each(DATABASE_KINDS)("proofs on %s", (database) => {
     expect(keys[2]).toMatch(/^[0-9a-f]{64}$/);
     expect(keys[2]).not.toBe(keys[0]);
     expect(keys.slice(3)).toEqual(["mine", undefined]);
+  });
+
+  test("who reads a header for it gets that one in the body's place, and no other's session", async () => {
+    const model = `hint-${++serial}`;
+    const baseUrl = g.upstream.url.replace("127.0.0.1", "openrouter.ai");
+    await g.app.createChannel({ type: 20, baseUrl, models: model, settings: '{"session_hint":true}' });
+    const other = await g.app.createUser({ quota: 1_000_000 });
+    const { key } = await g.app.createToken(other.id);
+    g.upstream.always(answer("hi"));
+    const ask = (headers: Record<string, string>) => g.chat({ model }, headers);
+    await ask(SESSION);
+    await ask(SESSION);
+    await ask({ ...SESSION, authorization: `Bearer ${key}` });
+    await ask({ "x-session-id": "the client's own" });
+    await ask({});
+    const told = g.upstream.requests.map(({ headers }) => headers["x-session-id"]);
+    expect(told[0]).toMatch(/^[0-9a-f]{64}$/);
+    expect(told[1]).toBe(told[0] ?? "");
+    expect(told[2]).toMatch(/^[0-9a-f]{64}$/);
+    expect(told[2]).not.toBe(told[0]);
+    expect(told.slice(3)).toEqual(["the client's own", undefined]);
+    for (const request of g.upstream.requests) expect(request.json()).not.toHaveProperty("prompt_cache_key");
   });
 });

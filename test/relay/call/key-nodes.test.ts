@@ -1,6 +1,7 @@
 // The keys of a channel on two nodes with one PostgreSQL: what happens to a key on one is so on the other within a second, and
 // caps hold over both together. Refuses fixed waits, as nodes.test.ts beside it.
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { like } from "drizzle-orm";
 import { ChannelStatus } from "../../../src/shared/enums.ts";
 import { startTestApp } from "../../support/app.ts";
 import type { TestApp, TestUser } from "../../support/app.ts";
@@ -130,4 +131,43 @@ test("caps are shared out: three at once and five a minute over both nodes toget
   );
   expect(minute.filter(({ status }) => status === 200)).toHaveLength(5);
   expect(upstream.requests).toHaveLength(5);
+});
+
+test("what probes may cost in a day both nodes spend together", async () => {
+  const { id, model } = await channel(["resting"]);
+  upstream.always(refuse(500));
+  for (const node of [here, there]) for (let calls = 0; calls < 3; calls++) await call(node, model);
+  const isOpen = ({ deps }: TestApp): boolean => {
+    const found = deps.routing.channel(id);
+    const cells = found ? deps.picker.cells(found, deps.clock.monotonicMs()) : [];
+    return cells.some(({ model: of, state }) => of === model && state !== "closed");
+  };
+  expect([isOpen(here), isOpen(there)]).toEqual([true, true]);
+  const { marks } = here.deps.db.t;
+  const spent = async () => {
+    const rows = await here.deps.db.orm.select().from(marks).where(like(marks.key, "probe_quota:%"));
+    return rows.map(({ value }) => value);
+  };
+  const probed = async (node: TestApp): Promise<number> => {
+    upstream.requests.length = 0;
+    await node.services.gateway.watch.warm();
+    return upstream.requests.length;
+  };
+  const allow = async (most: number): Promise<void> => {
+    await here.deps.options.set("relay.probe_max_quota_per_day", String(most));
+    await until(() =>
+      Promise.resolve(there.deps.options.get("relay.probe_max_quota_per_day") === most || undefined),
+    );
+  };
+  await allow(1_000_000);
+  expect(await probed(here)).toBe(1);
+  const [one = 0] = await spent();
+  expect(one).toBeGreaterThan(1);
+  // One unit short of a second one: the other node, which has asked nothing yet, knows it too.
+  await allow(2 * one - 1);
+  expect(await probed(there)).toBe(0);
+  expect(await spent()).toEqual([one]);
+  await allow(2 * one);
+  expect(await probed(there)).toBe(1);
+  expect(await spent()).toEqual([2 * one]);
 });

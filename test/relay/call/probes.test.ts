@@ -59,7 +59,9 @@ describe.each(["sqlite", "postgres"] as const)("probes on %s", (database) => {
     g.upstream.reset();
     return cell;
   }
-  async function probes(script?: Script): Promise<RecordedRequest[]> {
+  async function probes(
+    script?: Script | ((request: RecordedRequest) => Script),
+  ): Promise<RecordedRequest[]> {
     g.upstream.requests.length = 0;
     if (script) g.upstream.always(script);
     await watch().warm();
@@ -216,6 +218,47 @@ describe.each(["sqlite", "postgres"] as const)("probes on %s", (database) => {
     const found = g.app.deps.routing.channel(id);
     const [cell] = found ? g.app.deps.picker.cells(found, clock.monotonicMs()) : [];
     expect(cell?.failures ?? 0).toBe(0);
+  });
+
+  test("a key with which alone a model fails is tried by itself, whatever its channel's other keys do meanwhile", async () => {
+    const { id, model } = await channel("bad\ngood");
+    const isBad = (request: RecordedRequest): Script =>
+      keyOf(request) === "bad" ? refuse(500) : answer("ok");
+    g.upstream.always(isBad);
+    const restsOf = (index: number) => {
+      const found = g.app.deps.routing.channel(id);
+      return found && g.app.deps.keyring.restOf(found, index, model, clock.monotonicMs())?.reason;
+    };
+    await until(async () => {
+      await call(model);
+      return restsOf(0) === "down" || undefined;
+    });
+    expect(restsOf(1)).toBeUndefined();
+    expect((await probes(isBad)).map(keyOf)).toEqual(["bad"]);
+    // Once a minute; and it is still the key's own matter.
+    clock.advance(MINUTE_MS - 1);
+    expect(await probes(isBad)).toEqual([]);
+    clock.advance(1);
+    expect((await probes(isBad)).map(keyOf)).toEqual(["bad"]);
+    expect([restsOf(0), restsOf(1)]).toEqual(["down", undefined]);
+    expect(states(id)).not.toContain("open");
+    // What the other key serves meanwhile says nothing of this one.
+    clock.advance(MINUTE_MS);
+    const door = gate();
+    const mended = (request: RecordedRequest): Script =>
+      keyOf(request) === "bad" ? { ...stream(["back"]), before: door } : answer("ok");
+    g.upstream.requests.length = 0;
+    g.upstream.always(mended);
+    const probing = watch().warm();
+    await g.upstream.request(0);
+    expect(await call(model)).toBe(200);
+    door.open();
+    await probing;
+    expect(g.upstream.requests.map(keyOf)).toEqual(["bad", "good"]);
+    expect(restsOf(0)).toBeUndefined();
+    g.upstream.always(answer("ok"));
+    for (let calls = 0; calls < 2; calls++) await call(model);
+    expect(g.upstream.requests.slice(2).map(keyOf).toSorted()).toEqual(["bad", "good"]);
   });
 
   test("a key that went off is asked for by the list of models; by a call where its account was used up", async () => {

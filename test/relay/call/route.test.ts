@@ -18,6 +18,7 @@ interface Candidate {
 interface Report {
   groups: string[];
   refused: { status: number; code: string } | null;
+  session: { state: string; channel_id: number; reason: string } | null;
   candidates: Candidate[];
 }
 
@@ -107,6 +108,46 @@ test("what it names is what the next call gets, whatever happened before: two hu
     expect(askedKey(0)).toBe(keys[ids.indexOf(chosen.id)]?.[chosen.key_index] ?? "");
   }
   expect(refusals).toBeLessThan(100);
+});
+
+test("a session goes where it is bound, found by its name or by the log's fingerprint; once it cannot, that is said", async () => {
+  const model = `route-${++serial}`;
+  for (const name of ["a", "b", "c"]) await channel(model, `${name}1\n${name}2`, { priority: 5 });
+  const ask = async (headers: Record<string, string>): Promise<string> => {
+    const response = await g.chat({ model }, headers);
+    await response.text();
+    return askedKey(g.upstream.requests.length - 1);
+  };
+  const session = { "session-id": "my session" };
+  const row = await g.charged(() => ask(session));
+  const home = row.channelId;
+  const key = askedKey(g.upstream.requests.length - 1);
+  const note = row.other["admin_info"] as { channel_affinity?: { key_fp?: string } };
+  const fingerprint = note.channel_affinity?.key_fp ?? "";
+  for (const name of ["my session", fingerprint]) {
+    // Other calls move the turn on; it is none of the session's.
+    await ask({});
+    const told = await route(model, { session: name });
+    expect(told.session).toEqual({ state: "kept", channel_id: home, reason: "" });
+    const first = told.candidates.find(({ order }) => order === 1);
+    expect([first?.id, first?.verdict]).toEqual([home, "chosen"]);
+    expect(told.candidates.map(({ order }) => order)).toEqual([1, 2, 3]);
+    expect(await ask(session)).toBe(key);
+    expect(key.endsWith(String((first?.key_index ?? 0) + 1))).toBe(true);
+  }
+  expect((await route(model)).session).toBeNull();
+  expect((await route(model, { session: "another" })).session?.state).toBe("unbound");
+  // Another account's session of the same name is another one.
+  const other = await g.app.createUser({ quota: 1 });
+  const asOther = await route(model, { session: "my session", user_id: other.id, token_id: 0 });
+  expect(asOther.session?.state).toBe("unbound");
+  await g.app.call("PUT", "/api/channel/", { id: home, status: 2 }, root);
+  const left = await route(model, { session: "my session" });
+  expect(left.session).toEqual({ state: "left", channel_id: home, reason: "off" });
+  const next = left.candidates.find(({ order }) => order === 1)?.id;
+  const served = await g.charged(() => ask(session));
+  expect([served.channelId, next]).not.toContain(home);
+  expect(served.channelId).toBe(next ?? 0);
 });
 
 describe("why not the others", () => {

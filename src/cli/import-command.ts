@@ -1,0 +1,222 @@
+// `weir import SOURCE`: moves a site of one-api or new-api into an empty installation.
+// Exit codes: 0 imported, or looked at; 1 refused or failed; 2 usage. A second run goes on where a killed one stopped.
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import packageJson from "../../package.json" with { type: "json" };
+import { systemClock } from "../core/kit/clock.ts";
+import { encryptionSecret } from "../core/kit/seal.ts";
+import { settleIn } from "../core/ledger/installation.ts";
+import { openSealer } from "../core/options/seal-keys.ts";
+import { connect, SQLITE_FILE } from "../db/connect.ts";
+import { lockDataDir, prepareDataDir } from "../db/data-dir-lock.ts";
+import type { Database } from "../db/database.ts";
+import type { ImportSettings, Progress } from "../import/context.ts";
+import { parseSource, sourceName, SourceRefused } from "../import/dsn.ts";
+import { reportLines } from "../import/report-text.ts";
+import { runImport } from "../import/run.ts";
+import { openSource } from "../import/source.ts";
+import { isEmptyTarget, readState } from "../import/state.ts";
+import { isQuota } from "../shared/money.ts";
+
+export interface ImportCommand {
+  args: string[];
+  dataDir: string;
+  databaseUrl: string;
+  encryptionKey: string;
+  startsNew: boolean;
+  say: (text: string) => void;
+  /** Progress and refusals; the report alone goes to `say`. */
+  tell: (text: string) => void;
+}
+
+const USAGE = `usage: weir import SOURCE [--dry-run] [--json] [--logs SOURCE] [--options FILE] [--log-days N]
+                  [--unlimited-plan QUOTA] [--logs-first | --finish]
+
+SOURCE is a SQLite file, user:password@tcp(host:3306)/database of MySQL or MariaDB, or postgres://… of one-api or new-api;
+it is only read. --logs: its database of logs, where it had one of its own. --options: the answer of GET /api/option/ of
+the old site. --logs-first copies the log while the old site runs; stop that one, then --finish brings the rest.
+Ends with 0: done; 1: refused or failed; 2: usage. A run that was killed goes on where it stopped.`;
+
+class UsageError extends Error {}
+
+const PROGRESS_MS = 2000;
+/** Until it is whole the embedded database has this name: nobody serves half a site. */
+const IMPORTING_FILE = `${SQLITE_FILE}.importing`;
+
+interface Asked {
+  source: string;
+  logs: string | undefined;
+  isJson: boolean;
+  settings: ImportSettings;
+}
+
+function wholeIn(name: string, text: string | undefined, most: number): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || !isQuota(value) || value < 1 || value > most)
+    throw new UsageError(`--${name} takes a whole number from 1 to ${most}`);
+  return value;
+}
+
+/** `{data: [{key, value}]}`, or the list or an object alone. */
+function optionTexts(file: string): ReadonlyMap<string, string> {
+  let read: unknown;
+  try {
+    read = JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new SourceRefused(
+      `${file} cannot be read as JSON: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+  const data = typeof read === "object" && read !== null && "data" in read ? read.data : read;
+  const entries: unknown[] = Array.isArray(data)
+    ? data
+    : Object.entries(data ?? {}).map(([key, value]) => ({ key, value }));
+  const texts = new Map<string, string>();
+  for (const entry of entries) {
+    const { key, value } = (entry ?? {}) as { key?: unknown; value?: unknown };
+    if (typeof key === "string" && value !== null && value !== undefined)
+      texts.set(key, typeof value === "string" ? value : JSON.stringify(value));
+  }
+  if (texts.size === 0)
+    throw new SourceRefused(`${file} is no answer of GET /api/option/: it has no options`);
+  return texts;
+}
+
+const MOST_DAYS = 36_500;
+
+function asked(args: string[]): Asked {
+  let parsed;
+  try {
+    parsed = parseArgs({
+      args,
+      allowPositionals: true,
+      options: {
+        "dry-run": { type: "boolean" },
+        json: { type: "boolean" },
+        logs: { type: "string" },
+        options: { type: "string" },
+        "log-days": { type: "string" },
+        "unlimited-plan": { type: "string" },
+        "logs-first": { type: "boolean" },
+        finish: { type: "boolean" },
+      },
+    });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+  const { values, positionals } = parsed;
+  const [source] = positionals;
+  if (source === undefined || positionals.length > 1) throw new UsageError("import takes one SOURCE");
+  if (values["logs-first"] && values.finish) throw new UsageError("--logs-first and --finish are two runs");
+  return {
+    source,
+    logs: values.logs,
+    isJson: values.json === true,
+    settings: {
+      isDry: values["dry-run"] === true,
+      part: values["logs-first"] ? "logs" : values.finish ? "rest" : "all",
+      logDays: wholeIn("log-days", values["log-days"], MOST_DAYS) ?? 0,
+      unlimitedPlanQuota: wholeIn("unlimited-plan", values["unlimited-plan"], Number.MAX_SAFE_INTEGER),
+      optionTexts: values.options === undefined ? undefined : optionTexts(values.options),
+    },
+  };
+}
+
+/** One line now and then; a step that begins is always told. */
+function teller(tell: (text: string) => void): (progress: Progress) => void {
+  let lastMs = -Infinity;
+  let lastStep = "";
+  return ({ step, done, total, leftSeconds }) => {
+    const nowMs = performance.now();
+    if (step === lastStep && nowMs - lastMs < PROGRESS_MS) return;
+    lastMs = nowMs;
+    lastStep = step;
+    const left = leftSeconds === undefined ? "" : `, about ${leftSeconds} s left`;
+    tell(`${step}: ${done} of ${total} rows${left}`);
+  };
+}
+
+/** Where it goes: a database that takes the place of the embedded one at the end, or the one that DATABASE_URL names. */
+async function openTarget(command: ImportCommand): Promise<{ db: Database; keep: () => void }> {
+  const { dataDir, databaseUrl } = command;
+  if (databaseUrl !== "") return { db: await connect(command), keep: () => undefined };
+  const final = join(dataDir, SQLITE_FILE);
+  const draft = join(dataDir, IMPORTING_FILE);
+  if (existsSync(final)) {
+    const before = await connect(command);
+    // Begun by the setup screen, on the database that it serves: it goes on there.
+    const state = await readState(before);
+    if (state && state.stage !== "done") return { db: before, keep: () => undefined };
+    const isEmpty = await isEmptyTarget(before);
+    // Its write-ahead log is folded in now: the file alone is the whole of it.
+    await before.close();
+    if (!isEmpty)
+      throw new SourceRefused(
+        `${final} has accounts or a log of its own: an import goes into an empty installation`,
+      );
+    // Whoever looked at the empty site has left its numbers and secrets in it.
+    if (!existsSync(draft)) copyFileSync(final, draft);
+  }
+  return {
+    db: await connect(command, undefined, undefined, IMPORTING_FILE),
+    keep() {
+      for (const end of ["-wal", "-shm"]) rmSync(final + end, { force: true });
+      renameSync(draft, final);
+    },
+  };
+}
+
+async function runAsked(
+  command: ImportCommand,
+  { source: address, logs: logAddress, settings, isJson }: Asked,
+): Promise<number> {
+  const { dataDir, encryptionKey, startsNew, say, tell } = command;
+  const place = parseSource(address);
+  const source = await openSource(place);
+  const logs = logAddress === undefined ? undefined : await openSource(parseSource(logAddress));
+  const common = { source, logs, settings, clock: systemClock, onProgress: teller(tell) };
+  tell(`reading ${sourceName(place)}`);
+  try {
+    let report;
+    if (settings.isDry) report = await runImport({ ...common, into: undefined });
+    else {
+      prepareDataDir(dataDir);
+      const lock = lockDataDir(dataDir);
+      try {
+        const { db, keep } = await openTarget(command);
+        try {
+          await settleIn(db, dataDir, startsNew);
+          const now = Math.floor(systemClock.nowMs() / 1000);
+          const seal = await openSealer(db, encryptionSecret(encryptionKey, dataDir), now);
+          report = await runImport({ ...common, into: { db, seal, version: packageJson.version } });
+        } finally {
+          await db.close();
+        }
+        if (settings.part !== "logs") keep();
+      } finally {
+        lock.release();
+      }
+    }
+    say(isJson ? JSON.stringify(report, null, 2) : reportLines(report, "en").join("\n"));
+    return 0;
+  } finally {
+    await source.close();
+    await logs?.close();
+  }
+}
+
+export async function importCommand(command: ImportCommand): Promise<number> {
+  try {
+    return await runAsked(command, asked(command.args));
+  } catch (error) {
+    if (error instanceof UsageError) {
+      command.tell(`${error.message}\n\n${USAGE}`);
+      return 2;
+    }
+    if (!(error instanceof SourceRefused)) throw error;
+    command.tell(`weir import: ${error.message}`);
+    return 1;
+  }
+}

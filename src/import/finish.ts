@@ -1,0 +1,85 @@
+// The last steps of an import: the site counts as set up and is closed, keys go on behind the imported ones, coarse sums are made.
+// Refuses to open the site: it stands in maintenance until root ends it.
+import { getTableColumns, getTableName, sql } from "drizzle-orm";
+import type { PgTable } from "drizzle-orm/pg-core";
+import { buildCoarse } from "../core/ledger/coarse-build.ts";
+import { openCoarse } from "../core/logs/coarse-state.ts";
+import { createOptions } from "../core/options/store.ts";
+import { q, rawQuery } from "../db/database.ts";
+import type { Database } from "../db/database.ts";
+import { Role } from "../shared/enums.ts";
+import type { ImportContext } from "./context.ts";
+import type { ImportReport } from "./report.ts";
+import { dropMarks, writeState } from "./state.ts";
+import type { ImportState } from "./state.ts";
+
+/** PostgreSQL's counters know nothing of rows that brought their numbers along. */
+async function continueNumbers(db: Database): Promise<void> {
+  if (db.kind !== "postgres") return;
+  await db.atomic(function* (tx) {
+    for (const table of Object.values(db.t) as PgTable[]) {
+      const { id } = getTableColumns(table) as Record<string, { generatedIdentity?: unknown } | undefined>;
+      if (id?.generatedIdentity === undefined) continue;
+      const name = getTableName(table);
+      yield* q(
+        rawQuery(
+          tx,
+          sql`select setval(pg_get_serial_sequence(${name}, 'id'), (select max(id) from ${sql.identifier(name)}))
+            where exists (select 1 from ${sql.identifier(name)})`,
+        ),
+      );
+    }
+  });
+}
+
+async function makeCoarse(db: Database, { seal, clock }: FinishDeps): Promise<void> {
+  const options = await createOptions(db, seal);
+  await openCoarse(db, options.get("site.time_zone"));
+  // Nobody else is served meanwhile.
+  await buildCoarse({ db, clock, options }, async () => undefined);
+}
+
+interface FinishDeps extends Pick<ImportContext, "seal"> {
+  clock: { nowMs(): number; monotonicMs(): number };
+}
+
+export async function finishImport(
+  db: Database,
+  deps: FinishDeps & { version: string },
+  { state, report }: { state: ImportState; report: ImportReport },
+): Promise<void> {
+  const { options, setups, users } = db.t;
+  await continueNumbers(db);
+  await makeCoarse(db, deps);
+  if (db.kind === "postgres")
+    await db.atomic(function* (tx) {
+      yield* q(rawQuery(tx, sql`analyze`));
+    });
+  await db.atomic(function* (tx) {
+    const [root] = yield* q(
+      tx
+        .select({ id: users.id })
+        .from(users)
+        .where(sql`${users.role} >= ${Role.root}`)
+        .limit(1),
+    );
+    if (root)
+      yield* q(
+        tx
+          .insert(setups)
+          .values({ id: 1, version: deps.version, initializedAt: state.startedAt })
+          .onConflictDoNothing()
+          .returning({ id: setups.id }),
+      );
+    const closed = { key: "site.maintenance_enabled", value: "true" };
+    yield* q(
+      tx
+        .insert(options)
+        .values(closed)
+        .onConflictDoUpdate({ target: options.key, set: { value: closed.value } })
+        .returning({ key: options.key }),
+    );
+    yield* dropMarks(db, tx);
+    yield* writeState(db, tx, { ...state, stage: "done", report });
+  });
+}

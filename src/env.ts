@@ -58,6 +58,8 @@ export interface Env {
   startsNew: boolean;
   /** How long a start waits for a PostgreSQL that is not there yet; 0 = not at all. */
   databaseWaitSeconds: number;
+  /** Whoever sends it reads /metrics from elsewhere; empty: only this machine does. */
+  metricsToken: string;
   /** How long running answers may go on after SIGTERM; then they are settled, told and closed. */
   drainSeconds: number;
   /** How long /readyz says no before the port closes: until balancers have noticed. */
@@ -245,6 +247,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     startsNew: startsNew === "1",
     databaseWaitSeconds,
     drainSeconds,
+    ...readObserving(text),
     drainDelaySeconds,
   };
 }
@@ -324,6 +327,15 @@ export function cannotListen({ port, host }: Pick<Env, "port" | "host">, error: 
       ? `PORT ${port} is in use: stop the other program, or set PORT.`
       : `HOST is "${host}", PORT ${port}, where this machine cannot listen: ${String(error)}.`,
   );
+}
+
+/** What is told to those who watch the process. */
+function readObserving(text: (name: string) => string): Pick<Env, "metricsToken"> {
+  const metricsToken = text("METRICS_TOKEN");
+  if (metricsToken !== "" && metricsToken.length < 16) {
+    throw new EnvError("METRICS_TOKEN must have at least 16 characters.");
+  }
+  return { metricsToken };
 }
 
 const GENERAL_LIMIT = 180;

@@ -14,6 +14,8 @@ export interface Job {
 export interface Scheduler {
   /** Looks now whether anything is due, and waits for what it began. Called by the timer, and by tests. */
   look(): Promise<void>;
+  /** When each job last succeeded on this node, Unix seconds. */
+  readonly succeeded: ReadonlyMap<string, number>;
   /** Resolves when the running job is through. */
   stop(): Promise<void>;
 }
@@ -29,6 +31,7 @@ export function createScheduler(
 ): Scheduler {
   const turns = createTurns(deps);
   const running = new Map<string, Promise<void>>();
+  const succeeded = new Map<string, number>();
   let isStopped = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -48,6 +51,7 @@ export function createScheduler(
       const work = job.run();
       running.set(job.name, work);
       await work;
+      succeeded.set(job.name, Math.floor(deps.clock.nowMs() / 1000));
     } catch (error) {
       deps.logger.error("job failed", { job: job.name, error: String(error) });
     } finally {
@@ -73,6 +77,7 @@ export function createScheduler(
 
   return {
     look,
+    succeeded,
     async stop() {
       isStopped = true;
       clearTimeout(timer);

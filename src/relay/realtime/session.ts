@@ -31,7 +31,7 @@ const DRAIN_MS = 2000;
 const MAX_REMEMBERED_RESPONSES = 64;
 
 export interface SessionParts {
-  deps: Pick<Deps, "logger" | "costs" | "clock">;
+  deps: Pick<Deps, "logger" | "costs" | "clock" | "observer" | "routing">;
   counter: TokenCounter;
   requestId: string;
   language: Language;

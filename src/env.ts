@@ -104,6 +104,7 @@ const SECRET_VARIABLES = new Set([
   "ENCRYPTION_KEY",
   "NEW_ENCRYPTION_KEY",
   "KEY_PASSPHRASE",
+  "METRICS_TOKEN",
 ]);
 
 function secretFromFile(source: Record<string, string | undefined>, name: string): string {
@@ -126,6 +127,17 @@ function readTimeOfDay(name: string, value: string): number {
   const match = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(value);
   if (!match) throw new EnvError(`${name} must be a time of day such as 03:30, not "${value}".`);
   return Number(match[1]) * 60 + Number(match[2]);
+}
+
+function readBackups(
+  text: (name: string, fallback?: string) => string,
+): Pick<Env, "keyPassphrase" | "backupDir" | "backupAtMinutes"> {
+  const backupDir = text("BACKUP_DIR");
+  return {
+    keyPassphrase: text("KEY_PASSPHRASE"),
+    backupDir: backupDir === "" ? "" : resolve(backupDir),
+    backupAtMinutes: readTimeOfDay("BACKUP_AT", text("BACKUP_AT", "03:30")),
+  };
 }
 
 export function readEnv(source: Record<string, string | undefined> = process.env): Env {
@@ -232,9 +244,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     sessionSecret,
     encryptionKey,
     newEncryptionKey,
-    keyPassphrase: text("KEY_PASSPHRASE"),
-    backupDir: text("BACKUP_DIR") === "" ? "" : resolve(text("BACKUP_DIR")),
-    backupAtMinutes: readTimeOfDay("BACKUP_AT", text("BACKUP_AT", "03:30")),
+    ...readBackups(text),
     language: /^zh/i.test(text("LC_ALL") || text("LC_MESSAGES") || text("LANG")) ? "zh" : "en",
     trustedProxies,
     rateLimitTrusted,

@@ -102,7 +102,7 @@ function sayMade({ path, manifest, removed }: MadeBackup, say: (text: string) =>
 
 /** Answers the exit code, as above. */
 export async function restoreCommand(context: BackupContext, args: readonly string[]): Promise<number> {
-  const { say, complain, dataDir, databaseUrl, encryptionKey, keyPassphrase } = context;
+  const { complain, dataDir, databaseUrl, encryptionKey, keyPassphrase } = context;
   const rest = [...args];
   const at = rest.indexOf("--key");
   const [, keyFile = ""] = at < 0 ? [] : rest.splice(at, 2);

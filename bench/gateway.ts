@@ -1,5 +1,5 @@
 // The gateway that is measured: started on the subject's core in a directory of its own, set up, its processor time read.
-// Refuses a database other than the embedded one.
+// Its database is the embedded one unless the caller names another.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LoadResult, Target } from "./load.ts";
@@ -14,10 +14,16 @@ export interface Gateway {
   prepared: Prepared;
 }
 
-export function launchGateway(command: string[], dir: string, port: number): Running {
+export function launchGateway(command: string[], dir: string, port: number, databaseUrl = ""): Running {
   const dataDir = join(dir, "data");
   mkdirSync(dataDir, { recursive: true });
-  const env = { PORT: String(port), HOST: "127.0.0.1", DATA_DIR: dataDir, DATABASE_URL: "", REDIS_URL: "" };
+  const env = {
+    PORT: String(port),
+    HOST: "127.0.0.1",
+    DATA_DIR: dataDir,
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: "",
+  };
   return start(SUBJECT_CORE, command, { cwd: dir, env, logFile: join(dir, "gateway.log") });
 }
 
@@ -29,9 +35,10 @@ export async function startGateway(
   dir: string,
   upstreamPort: number,
   httpPort: number,
+  databaseUrl = "",
 ): Promise<Gateway> {
   const port = freePort();
-  const running = launchGateway(command, dir, port);
+  const running = launchGateway(command, dir, port, databaseUrl);
   try {
     await waitForAnswer(`${origin(port)}/api/status`, 30_000, running);
     const prepared = await prepareGateway(origin(port), origin(upstreamPort), origin(httpPort));

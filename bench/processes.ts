@@ -56,8 +56,17 @@ export function start(core: number, command: string[], options: StartOptions = {
 }
 
 /** Starts a process whose first line of output is the port it serves on. */
-export async function startWithPort(core: number, command: string[]): Promise<Running & { port: number }> {
-  const child = Bun.spawn(pinned(core, command), { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+export async function startWithPort(
+  core: number,
+  command: string[],
+  env: Record<string, string> = {},
+): Promise<Running & { port: number }> {
+  const child = Bun.spawn(pinned(core, command), {
+    env: { ...Bun.env, ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
   let text = "";
   for await (const part of child.stdout) {
     text += new TextDecoder().decode(part);

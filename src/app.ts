@@ -67,7 +67,9 @@ import { watchEventLoop } from "./observe/event-loop.ts";
 import type { EventLoopWatch } from "./observe/event-loop.ts";
 import { createMetrics } from "./observe/metrics.ts";
 import type { Metrics } from "./observe/metrics.ts";
+import type { Observer } from "./observe/observer.ts";
 import { createObserver } from "./observe/observer.ts";
+import type { Traces } from "./observe/traces.ts";
 import { createPages } from "./pages/serve-pages.ts";
 import { listPresetModels, presetModelsByType } from "./providers/models.ts";
 import { providerName } from "./providers/telemetry.ts";
@@ -128,6 +130,18 @@ function connectPatiently(env: Env, logger: Logger): Promise<Database> {
     waitSeconds: env.databaseWaitSeconds,
     waiting: (reason, leftSeconds) => logger.warn("waiting for the database", { reason, leftSeconds }),
   });
+}
+
+const accessTo =
+  (logger: Logger): Observer["access"] =>
+  (fields) =>
+    logger.info("call", fields);
+
+/** The packages are loaded where somebody wants traces. */
+async function tracesOf({ tracing }: Env, instance: string): Promise<Traces | undefined> {
+  if (!tracing) return undefined;
+  const { createTraces } = await import("./observe/traces.ts");
+  return createTraces({ ...tracing, version: packageJson.version, instance });
 }
 
 function sessionSettings(env: Env, deps: Deps, secret: string): SessionSettings {
@@ -208,7 +222,8 @@ function beginWork(
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
   prepareDataDir(env.dataDir);
   const lock = lockDataDir(env.dataDir);
-  const logger = overrides.logger ?? createLogger(env.logLevel);
+  let node: string | undefined;
+  const logger = overrides.logger ?? createLogger(env.logLevel, undefined, () => node);
   const clock: Clock = { ...systemClock, ...overrides.clock };
   refuseLostFile(env.dataDir, env.databaseUrl, env.startsNew);
   const db = await connectPatiently(env, logger);
@@ -222,7 +237,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   options.recordWith(recordPrices);
   await settleOrigins({ db, options, clock, record: recordPrices });
   const accounts = await createAccounts({ db, seal, clock, logger });
-  const nodeId = readNodeId(env.dataDir);
+  const nodeId = (node = readNodeId(env.dataDir));
   // What the ledger applies before the services stand was told by an earlier run.
   let lowQuota: LowQuota | undefined;
   const balances: BalanceWatch = {
@@ -231,7 +246,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   };
   const { dataDir, journalKeepMinutes } = env;
   const base = { db, clock, logger, seal, options, accounts };
-  const observer = createObserver();
+  const traces = await tracesOf(env, nodeId);
+  const observer = createObserver({ traces, access: env.accessLog ? accessTo(logger) : undefined });
   const limits = createLimitBook({ ...base, nodeId });
   const ledger = await createLedger({
     ...base,
@@ -300,6 +316,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
       await sessions.close();
       await limits.close();
       await ledger.close();
+      await traces?.close();
       await lowBalances.settled();
       await budgetWarnings.settled();
       await inbox.close();

@@ -138,6 +138,7 @@ export function sqliteDatabase(client: BunSqlite, path: string, mode: "read" | "
     beforeQuery(hook) {
       beforeQuery = hook;
     },
+    onAnswer: () => {},
     ping: async () => {
       client.query("select 1").get();
       return true;

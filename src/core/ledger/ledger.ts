@@ -100,6 +100,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   await openCoarse(db, options.get("site.time_zone"));
   await store.start();
   const health = createLedgerHealth({ db, clock, logger, dataDir, lease, journal });
+  if (outage) db.onAnswer(() => outage.answered());
   await outage?.start();
   await shared?.releaseOwn();
 

@@ -203,6 +203,7 @@ function beginWork(
     watch,
     probe,
     readiness: createReadiness(() => ledger.condition()),
+    worker: env.worker,
     metrics: { text: () => metrics.text(), token: env.metricsToken },
   };
   return {

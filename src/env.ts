@@ -277,6 +277,13 @@ export function ownCommand(args: readonly string[]): string[] {
   return [process.execPath, ...(isBinary() ? [] : [Bun.main]), ...args];
 }
 
+/** The same program from its beginning, with the same process id; where the system has no such thing, the process ends. */
+export function replaceProcess(): never {
+  const args = isBinary() ? process.argv.slice(2) : process.argv.slice(1);
+  process.execve?.(process.execPath, [process.execPath, ...args], { ...process.env });
+  process.exit(0);
+}
+
 const isBinary = (): boolean => Bun.main.startsWith("/$bunfs/");
 
 /** The sentence for a port or an address that cannot be had. */

@@ -3,8 +3,8 @@
 import type { AnyElysia } from "elysia";
 import type { Services } from "./app.ts";
 import { openWorkerEnd } from "./cluster/control.ts";
-import { cannotListen } from "./env.ts";
 import type { Env } from "./env.ts";
+import { cannotListen, replaceProcess } from "./env.ts";
 import { listen } from "./http/listen.ts";
 import { drainSockets } from "./http/sockets.ts";
 import { uncaughtPolicy } from "./uncaught.ts";
@@ -119,6 +119,12 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
       () => process.exit(0),
       () => process.exit(1),
     );
+  };
+  // A worker's parent starts another one in its place.
+  services.gateway.moving.restart = () => {
+    if (worker !== undefined) return end("moved in", 0);
+    logger.info("beginning anew with the site that was moved in");
+    stop().then(replaceProcess, () => process.exit(1));
   };
   const signals = ["SIGTERM", "SIGINT", ...(worker === undefined ? (["SIGHUP"] as const) : [])] as const;
   for (const signal of signals) process.on(signal, () => end(signal, env.drainDelaySeconds * 1000));

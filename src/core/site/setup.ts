@@ -59,6 +59,9 @@ export interface SetupImport {
 /** Databases that an import fills. */
 const filling = new WeakSet<object>();
 
+/** Whether an import is under way here. */
+export const isFilling = (db: Deps["db"]): boolean => filling.has(db);
+
 /** Nobody sets the site up by hand until this is called. */
 export function holdSetup(db: Deps["db"]): () => void {
   filling.add(db);
@@ -97,7 +100,7 @@ function bad(code: FailureCode): Failure {
 export async function runSetup(deps: Deps, input: SetupInput, language: Language): Promise<void> {
   const state = await setupState(deps);
   if (state.done) throw bad("setup_done");
-  if (filling.has(deps.db)) throw bad("setup_importing");
+  if (isFilling(deps.db)) throw bad("setup_importing");
   const zone = input.time_zone ?? "";
   if (zone !== "" && !isTimeZone(zone)) throw bad("option_not_time_zone");
   let account: { username: string; passwordHash: string } | undefined;

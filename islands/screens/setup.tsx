@@ -121,25 +121,36 @@ export default function SetupScreen() {
             <Notice tone="error">{refusal}</Notice>
           </div>
         )}
-        <div className="mt-5 flex flex-wrap-reverse justify-end gap-2">
-          {step > 0 ? (
-            <button
-              type="button"
-              className="btn btn-default"
-              disabled={form.isBusy}
-              onClick={() => go(step - 1)}
-            >
-              {t("setup.back")}
-            </button>
-          ) : null}
-          <button type="submit" className="btn btn-primary" disabled={form.isBusy} aria-busy={form.isBusy}>
-            {form.isBusy && isLast ? (
-              <span className="loading loading-spinner loading-xs" aria-hidden />
-            ) : null}
-            {t(isLast ? "setup.submit" : "setup.next")}
-          </button>
-        </div>
+        <WizardButtons
+          isBusy={form.isBusy}
+          isLast={isLast}
+          onBack={step > 0 ? () => go(step - 1) : undefined}
+        />
       </form>
     </section>
+  );
+}
+
+interface WizardButtonsProps {
+  isBusy: boolean;
+  isLast: boolean;
+  /** Undefined on the first step. */
+  onBack: (() => void) | undefined;
+}
+
+function WizardButtons({ isBusy, isLast, onBack }: WizardButtonsProps) {
+  const t = useT();
+  return (
+    <div className="mt-5 flex flex-wrap-reverse justify-end gap-2">
+      {onBack ? (
+        <button type="button" className="btn btn-default" disabled={isBusy} onClick={onBack}>
+          {t("setup.back")}
+        </button>
+      ) : null}
+      <button type="submit" className="btn btn-primary" disabled={isBusy} aria-busy={isBusy}>
+        {isBusy && isLast ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
+        {t(isLast ? "setup.submit" : "setup.next")}
+      </button>
+    </div>
   );
 }

@@ -41,6 +41,7 @@ import { createPicker } from "./core/channels/picker.ts";
 import { createRouting } from "./core/channels/routing.ts";
 import { createCatalogue } from "./core/channels/catalogue.ts";
 import { createMaintenance } from "./core/site/maintenance.ts";
+import { createReadiness } from "./core/site/readiness.ts";
 import { encryptionSecret } from "./core/kit/seal.ts";
 import { createSessions } from "./core/users/sessions.ts";
 import { createSiteLimits } from "./core/kit/site-limits.ts";
@@ -121,7 +122,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   // Before anything is left in the directory: a start that ends here is a first start again.
   await settleIn(db, env.dataDir, env.startsNew);
   const nowSeconds = Math.floor(clock.nowMs() / 1000);
-  const seal = await openSealer(db, encryptionSecret(env.encryptionKey, env.dataDir), nowSeconds);
+  const seal = await openSealer(db, encryptionSecret(env.encryptionKey, env.keyDir), nowSeconds);
   const options = await createOptions(db, seal);
   const recordPrices = priceRecorder({ db, clock });
   options.recordWith(recordPrices);
@@ -204,7 +205,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   return {
     deps,
     session,
-    gateway: { relay, watch, probe },
+    gateway: { relay, watch, probe, readiness: createReadiness(() => ledger.condition()) },
     jobs,
     lowQuota: lowBalances,
     budgetWarnings,

@@ -4,13 +4,14 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
 import { createApp, createServices } from "./app.ts";
+import { workerDirsIn } from "./cluster/directories.ts";
 import { audit, formatAudit } from "./core/ledger/audit.ts";
 import { forgetMonths } from "./core/ledger/audit-months.ts";
-import { findNodeId, NodeIdUnusable, refuseLostFile, WouldStartNew } from "./core/ledger/installation.ts";
+import { NodeIdUnusable, refuseLostFile, WouldStartNew } from "./core/ledger/installation.ts";
 import { journalCommand } from "./core/ledger/journal/command.ts";
-import { countWaiting, JournalDamaged } from "./core/ledger/journal/journal.ts";
+import { JournalDamaged } from "./core/ledger/journal/journal.ts";
 import { createLogger } from "./core/kit/logger.ts";
-import { findStorePosition, NodeTaken } from "./core/ledger/node-lease.ts";
+import { NodeTaken } from "./core/ledger/node-lease.ts";
 import { internalRow, RotationUnfinished, WrongEncryptionKey } from "./core/options/seal-keys.ts";
 import { prepareRescue } from "./core/users/rescue.ts";
 import { connect, DatabaseUnreachable, SQLITE_FILE } from "./db/connect.ts";
@@ -21,6 +22,7 @@ import { SchemaTooNew, SchemaUnknown } from "./db/migrate.ts";
 import { EnvError, readEnv, readVariables } from "./env.ts";
 import type { Env } from "./env.ts";
 import { serve } from "./serve.ts";
+import { settleJournals, waitingCalls } from "./settle.ts";
 
 const COMMANDS: Record<
   string,
@@ -29,6 +31,7 @@ const COMMANDS: Record<
   serve: {
     about: "serve the gateway and the console (default)",
     run: async (env) => {
+      if (env.worker === undefined && env.databaseUrl !== "") await settleJournals(env, false);
       const services = await createServices(env);
       await serve(env, services, await createApp(services));
       return undefined;
@@ -56,13 +59,29 @@ const COMMANDS: Record<
       return report.differences.length === 0 ? 0 : 1;
     },
   },
+  settle: {
+    about: "enter what the journals of the directory and of its workers hold, server stopped",
+    run: async (env) => {
+      await settleJournals(env, true);
+      console.log("The database has everything that the journals held.");
+      return 0;
+    },
+  },
   journal: {
     about:
       "show | check | enter FILE | skip 101-150: what the journal has and the books do not, server stopped",
     run: (env, args) =>
-      withStoppedServer(env, (db) =>
-        journalCommand({ db, dataDir: env.dataDir, say: (line) => console.log(line) }, args),
-      ),
+      withStoppedServer(env, async (db) => {
+        // What changes something is said of one directory: a worker's is named by DATA_DIR.
+        const workers = args[0] === "show" || args[0] === "check" ? workerDirsIn(env.dataDir) : [];
+        let code = 0;
+        for (const dataDir of [env.dataDir, ...workers]) {
+          if (workers.length > 0) console.log(`${dataDir}:`);
+          const said = { db, dataDir, say: (line: string) => console.log(line) };
+          code = Math.max(code, await journalCommand(said, args));
+        }
+        return code;
+      }),
   },
   export: {
     about: "print the settings of the site as a file: prices, groups, options, channels, nothing secret",
@@ -189,13 +208,6 @@ async function settings(env: Env, verb: "export" | "plan" | "apply", args: strin
     say: (text) => console.log(text),
     complain: (text) => console.error(text),
   });
-}
-
-/** What this data directory has accepted and the tables do not have yet. */
-async function waitingCalls(db: Database, dataDir: string): Promise<number> {
-  const nodeId = findNodeId(dataDir);
-  const books = nodeId === undefined ? undefined : await findStorePosition(db, nodeId);
-  return books ? countWaiting(dataDir, books) : 0;
 }
 
 /** Opens the database while a server may be running on it: its tables are not changed under that server. */

@@ -1,7 +1,9 @@
 // The only reader of process.env: every setting of the process, checked once at the start.
 // Refuses a wrong value with one sentence that names the variable.
+import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
+import { workerDirOf } from "./cluster/directories.ts";
 import type { LimitSettings } from "./core/kit/site-limits.ts";
 
 type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
@@ -9,8 +11,16 @@ type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 export interface Env {
   port: number;
   host: string;
-  /** SQLite file, session secret, encryption key, journal. */
+  /** SQLite file, session secret, journal; of a worker: its own one below DATA_DIR. */
   dataDir: string;
+  /** Where the key file lies: DATA_DIR, which workers share. */
+  keyDir: string;
+  /** How many processes serve; with more than one this is their parent. */
+  workers: number;
+  /** Which of them this is, where a parent has started it. */
+  worker: number | undefined;
+  /** Connections to PostgreSQL, besides the one that listens. */
+  databasePool: number;
   /** postgres://… or empty for the embedded database. */
   databaseUrl: string;
   /** Empty: a random one is made and kept sealed in the database. `new,old`: the first signs, each is taken. */
@@ -40,6 +50,8 @@ export interface Env {
   databaseWaitSeconds: number;
   /** How long running answers may go on after SIGTERM; then they are settled, told and closed. */
   drainSeconds: number;
+  /** How long /readyz says no before the port closes: until balancers have noticed. */
+  drainDelaySeconds: number;
 }
 
 /** Thrown for a wrong setting; the start prints its sentence and ends. */
@@ -53,6 +65,7 @@ const NETWORK_WORDS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const MAX_DRAIN_SECONDS = 3600;
+const MAX_DRAIN_DELAY_SECONDS = 300;
 const MAX_DATABASE_WAIT_SECONDS = 3600;
 
 const LOG_LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error", "silent"];
@@ -125,6 +138,16 @@ export function readEnv(source: Record<string, string | undefined> = process.env
       `DRAIN_SECONDS must be a whole number from 0 to ${MAX_DRAIN_SECONDS}, not "${source.DRAIN_SECONDS}".`,
     );
   }
+  const drainDelaySeconds = Number(text("DRAIN_DELAY_SECONDS", "0"));
+  if (
+    !Number.isInteger(drainDelaySeconds) ||
+    drainDelaySeconds < 0 ||
+    drainDelaySeconds > MAX_DRAIN_DELAY_SECONDS
+  ) {
+    throw new EnvError(
+      `DRAIN_DELAY_SECONDS must be a whole number from 0 to ${MAX_DRAIN_DELAY_SECONDS}, not "${source.DRAIN_DELAY_SECONDS}".`,
+    );
+  }
   const databaseWaitSeconds = Number(text("DATABASE_WAIT_SECONDS", "60"));
   if (
     !Number.isInteger(databaseWaitSeconds) ||
@@ -160,7 +183,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
   return {
     port,
     host: text("HOST", "0.0.0.0"),
-    dataDir: resolve(text("DATA_DIR", "./data")),
+    ...readWorkers(source, databaseUrl),
     databaseUrl,
     sessionSecret,
     encryptionKey,
@@ -176,7 +199,85 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     startsNew: startsNew === "1",
     databaseWaitSeconds,
     drainSeconds,
+    drainDelaySeconds,
   };
+}
+
+/** Set by the parent for its workers, never by an operator: the worker's index. */
+const WORKER_VARIABLE = "WEIR_WORKER";
+const MAX_WORKERS = 64;
+/** `auto` leaves one core to the system and PostgreSQL. */
+const MAX_AUTO_WORKERS = 8;
+/** What all workers together take of PostgreSQL's usual hundred connections. */
+const SHARED_POOL = 80;
+const [LEAST_POOL, MOST_POOL] = [3, 10];
+const MAX_POOL = 1000;
+
+/** WORKERS and what hangs on it: directories and connections. */
+function readWorkers(
+  source: Record<string, string | undefined>,
+  databaseUrl: string,
+): Pick<Env, "dataDir" | "keyDir" | "workers" | "worker" | "databasePool"> {
+  const text = (name: string, fallback = "") => source[name]?.trim() || fallback;
+  const asked = text("WORKERS", "1");
+  const isPossible = databaseUrl !== "" && process.platform === "linux";
+  const auto = isPossible ? Math.min(MAX_AUTO_WORKERS, Math.max(1, availableParallelism() - 1)) : 1;
+  const workers = asked === "auto" ? auto : Number(asked);
+  if (!Number.isInteger(workers) || workers < 1 || workers > MAX_WORKERS) {
+    throw new EnvError(`WORKERS must be auto or a whole number from 1 to ${MAX_WORKERS}, not "${asked}".`);
+  }
+  if (workers > 1 && !isPossible) {
+    throw new EnvError(
+      databaseUrl === ""
+        ? `WORKERS is ${workers}, but one process alone may write the embedded database: set DATABASE_URL to a PostgreSQL, or leave WORKERS at 1.`
+        : `WORKERS is ${workers}, but processes can share a port on Linux only: leave WORKERS at 1.`,
+    );
+  }
+  const usualPool = Math.max(LEAST_POOL, Math.min(MOST_POOL, Math.floor(SHARED_POOL / workers)));
+  const databasePool = Number(text("DATABASE_POOL", String(usualPool)));
+  if (!Number.isInteger(databasePool) || databasePool < LEAST_POOL || databasePool > MAX_POOL) {
+    throw new EnvError(
+      `DATABASE_POOL must be a whole number from ${LEAST_POOL} to ${MAX_POOL}, not "${source.DATABASE_POOL}".`,
+    );
+  }
+  const keyDir = resolve(text("DATA_DIR", "./data"));
+  const worker = text(WORKER_VARIABLE) === "" ? undefined : Number(text(WORKER_VARIABLE));
+  const dataDir = worker === undefined ? keyDir : workerDirOf(keyDir, worker);
+  return { dataDir, keyDir, workers, worker, databasePool };
+}
+
+/** The start of a server with workers: this process is their parent. A wrong setting is left to the command itself. */
+export function wantsWorkers(args: readonly string[]): boolean {
+  if ((args[0] ?? "serve") !== "serve") return false;
+  try {
+    const { workers, worker } = readEnv();
+    return workers > 1 && worker === undefined;
+  } catch (error) {
+    if (error instanceof EnvError) return false;
+    throw error;
+  }
+}
+
+/** What the parent starts a worker with: its own environment, the worker's index, and the port that all have. */
+export function workerEnvironment(index: number, port: number): Record<string, string | undefined> {
+  return { ...process.env, [WORKER_VARIABLE]: String(index), PORT: String(port) };
+}
+
+/** The words that start this program, from source or as the binary, with other arguments. */
+export function ownCommand(args: readonly string[]): string[] {
+  return [process.execPath, ...(isBinary() ? [] : [Bun.main]), ...args];
+}
+
+const isBinary = (): boolean => Bun.main.startsWith("/$bunfs/");
+
+/** The sentence for a port or an address that cannot be had. */
+export function cannotListen({ port, host }: Pick<Env, "port" | "host">, error: unknown): EnvError {
+  const isTaken = (error as { code?: unknown }).code === "EADDRINUSE";
+  return new EnvError(
+    isTaken
+      ? `PORT ${port} is in use: stop the other program, or set PORT.`
+      : `HOST is "${host}", PORT ${port}, where this machine cannot listen: ${String(error)}.`,
+  );
 }
 
 const GENERAL_LIMIT = 180;
@@ -247,8 +348,7 @@ const ENGINE: Readonly<Record<string, string>> = { BUN_JSC_heapGrowthMaxIncrease
  */
 export function makeRoomForRequests(): void {
   if (process.env[REQUEST_LIMIT_VARIABLE] !== undefined || process.platform === "win32") return;
-  const isBinary = Bun.main.startsWith("/$bunfs/");
-  const args = isBinary ? process.argv.slice(2) : process.argv.slice(1);
+  const args = isBinary() ? process.argv.slice(2) : process.argv.slice(1);
   process.execve?.(process.execPath, [process.execPath, ...args], {
     ...ENGINE,
     ...process.env,

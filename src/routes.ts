@@ -37,6 +37,7 @@ import { redemptions } from "./api/redemptions.ts";
 import { sessions } from "./api/sessions.ts";
 import { system } from "./api/system.ts";
 import { tasks } from "./api/tasks.ts";
+import { probes } from "./api/probes.ts";
 import { tokens } from "./api/tokens.ts";
 import { usage } from "./api/usage.ts";
 import { userBulk } from "./api/user-bulk.ts";
@@ -44,6 +45,7 @@ import { users } from "./api/users.ts";
 import { wallet } from "./api/wallet.ts";
 import type { ChannelProbe, ChannelWatch } from "./core/channels/watch.ts";
 import type { Deps } from "./core/deps.ts";
+import type { Readiness } from "./core/site/readiness.ts";
 import type { SessionSettings } from "./http/session.ts";
 import { anthropicRelay } from "./relay/anthropic.ts";
 import { billingRelay } from "./relay/billing.ts";
@@ -58,6 +60,7 @@ export interface Gateway {
   relay: Relay;
   watch: ChannelWatch;
   probe: ChannelProbe;
+  readiness: Readiness;
 }
 
 /** By themselves: one chain of all controllers is longer than the checker follows types. */
@@ -96,7 +99,11 @@ function settingRoutes(deps: Deps, session: SessionSettings) {
     .use(config(deps, session)); //       /api/config
 }
 
-function channelRoutes(deps: Deps, session: SessionSettings, { watch, probe }: Omit<Gateway, "relay">) {
+function channelRoutes(
+  deps: Deps,
+  session: SessionSettings,
+  { watch, probe }: Pick<Gateway, "watch" | "probe">,
+) {
   return new Elysia()
     .use(channelRules(deps, session, probe)) //     /api/channel/try_rules
     .use(channelOps(deps, session, watch, probe)) // /api/channel/test, update_balance, fetch_models, copy
@@ -107,8 +114,13 @@ function channelRoutes(deps: Deps, session: SessionSettings, { watch, probe }: O
     .use(channels(deps, session)); //      /api/channel
 }
 
-export function createRoutes(deps: Deps, session: SessionSettings, { relay, watch, probe }: Gateway) {
+export function createRoutes(
+  deps: Deps,
+  session: SessionSettings,
+  { relay, watch, probe, readiness }: Gateway,
+) {
   return new Elysia()
+    .use(probes(readiness)) //            /healthz, /readyz
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
     .use(anthropicRelay(deps, session, relay)) // /v1/messages
     .use(geminiRelay(deps, session, relay)) // /v1beta

@@ -2,7 +2,8 @@
 // Refuses new connections while draining; running answers get a bounded time to finish.
 import type { AnyElysia } from "elysia";
 import type { Services } from "./app.ts";
-import { EnvError } from "./env.ts";
+import { openWorkerEnd } from "./cluster/control.ts";
+import { cannotListen } from "./env.ts";
 import type { Env } from "./env.ts";
 import { listen } from "./http/listen.ts";
 import { drainSockets } from "./http/sockets.ts";
@@ -84,29 +85,22 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
     logger.error("unhandled rejection", { error: reason instanceof Error ? reason.stack : String(reason) });
   });
   try {
-    listen(app, services.session.visitors, { port: env.port, hostname: env.host });
+    const isShared = env.worker !== undefined;
+    listen(app, services.session.visitors, { port: env.port, hostname: env.host, isShared });
   } catch (error) {
-    const isTaken = (error as { code?: unknown }).code === "EADDRINUSE";
-    throw new EnvError(
-      isTaken
-        ? `PORT ${env.port} is in use: stop the other program, or set PORT.`
-        : `HOST is "${env.host}", PORT ${env.port}, where this machine cannot listen: ${String(error)}.`,
-    );
+    throw cannotListen(env, error);
   }
-  const port = app.server?.port ?? env.port;
-  logger.info("serving", {
-    url: `http://${env.host === "0.0.0.0" ? "localhost" : env.host}:${port}`,
-    database: services.deps.db.kind,
-    version: services.deps.version,
-  });
-
   // The binary starts with a compiler that holds back (scripts/build-binary.ts): from here on its work pays.
   Bun.unsafe.setJITPolicy(1);
   collectWhenResting();
 
+  const { worker } = env;
   let stopping: Promise<void> | undefined;
-  const stop = () => {
+  /** `delayMs`: so long calls are served as ever, while probes are told that it ends. */
+  const stop = (delayMs = 0) => {
     stopping ??= (async () => {
+      services.gateway.readiness.drain();
+      if (delayMs > 0) await Bun.sleep(delayMs);
       const drainMs = env.drainSeconds * 1000;
       const guard = setTimeout(() => {
         logger.error("could not record everything in time; the journal has what was answered");
@@ -119,14 +113,27 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
     return stopping;
   };
   process.on("uncaughtException", uncaughtPolicy({ logger, stop, exit: (code) => process.exit(code) }));
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    process.on(signal, () => {
-      logger.info("draining", { signal });
-      stop().then(
-        () => process.exit(0),
-        () => process.exit(1),
-      );
-    });
+  const end = (why: string, delayMs: number) => {
+    logger.info("draining", { signal: why, ...(worker === undefined ? {} : { worker }) });
+    stop(delayMs).then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+  const signals = ["SIGTERM", "SIGINT", ...(worker === undefined ? (["SIGHUP"] as const) : [])] as const;
+  for (const signal of signals) process.on(signal, () => end(signal, env.drainDelaySeconds * 1000));
+  // Said last: whoever reads it may send a signal at once.
+  const port = app.server?.port ?? env.port;
+  logger.info(worker === undefined ? "serving" : "worker is serving", {
+    ...(worker === undefined ? {} : { worker }),
+    url: `http://${env.host === "0.0.0.0" ? "localhost" : env.host}:${port}`,
+    database: services.deps.db.kind,
+    version: services.deps.version,
+  });
+  if (worker !== undefined) {
+    // The parent's: a terminal that closes tells all of them.
+    process.on("SIGHUP", () => {});
+    openWorkerEnd(() => end("retire", 0)).tell({ kind: "serving" });
   }
   return { port, stop };
 }

@@ -25,6 +25,8 @@ const RULES: Record<string, readonly string[]> = {
   "src/providers": ["src/protocol", "src/shared"],
   "src/db": ["drizzle"],
   "src/net": ["src/shared"],
+  /** Workers and their parent. */
+  "src/cluster": [],
   "src/core/kit": ["src/core/deps.ts", "src/db", "src/shared"],
   "src/core/logs": ["src/core/deps.ts", "src/core/kit", "src/db", "src/shared", "drizzle"],
   "src/core/options": ["src/core/kit", "src/db", "src/shared", "drizzle"],

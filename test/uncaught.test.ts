@@ -26,7 +26,7 @@ test("an error of a socket is told, and nothing is stopped", () => {
     expect(isOfSocket(other)).toBe(false);
 });
 
-/** Starts the program with two signals that throw: SIGHUP an error of a socket, SIGUSR2 one of the program. */
+/** Starts the program with two signals that throw: SIGCONT an error of a socket, SIGUSR2 one of the program. */
 async function start(place: { dataDir: string; databaseUrl?: string | undefined }) {
   const child = Bun.spawn([process.execPath, join(import.meta.dir, "support/throwing-server.ts")], {
     env: {
@@ -77,7 +77,7 @@ test.each(DATABASE_KINDS)(
       });
       expect(open.status).toBe(200);
       const text = open.text();
-      child.kill("SIGHUP");
+      child.kill("SIGCONT");
       await said("uncaught error of a socket");
       expect((await fetch(`${url}/api/status`)).status).toBe(200);
       child.kill("SIGUSR2");

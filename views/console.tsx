@@ -89,7 +89,7 @@ export function ConsoleFrame(props: FrameProps) {
         </header>
         <main id="content" className="content" tabIndex={-1}>
           {site.maintenance === undefined ? null : (
-            <MaintenanceBar t={t} message={site.maintenance} isRoot={visitor?.role === Role.root} />
+            <MaintenanceBar t={t} {...site.maintenance} isRoot={visitor?.role === Role.root} />
           )}
           {children}
         </main>

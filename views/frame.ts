@@ -16,7 +16,7 @@ export interface FrameSite {
   selfUse: boolean;
   demo: boolean;
   /** The operator's words while maintenance mode is on ("" for the built-in ones); undefined: it is off. */
-  maintenance: string | undefined;
+  maintenance: { message: string; isQuiet: boolean } | undefined;
   flags: { enable_data_export?: boolean; enable_drawing?: boolean; enable_task?: boolean };
   /** The year that begins today where the visitor is; undefined on every other day. */
   newYear: string | undefined;

@@ -76,7 +76,7 @@ export function PublicFrame(props: PublicProps) {
       </header>
       <main id="content" className={`mx-auto w-full grow ${WIDTHS[width]}`} tabIndex={-1}>
         {site.maintenance === undefined ? null : (
-          <MaintenanceBar t={t} message={site.maintenance} isRoot={visitor?.role === Role.root} />
+          <MaintenanceBar t={t} {...site.maintenance} isRoot={visitor?.role === Role.root} />
         )}
         {children}
       </main>

@@ -82,7 +82,8 @@ function onClick(event: MouseEvent): void {
   const target =
     event.target instanceof Element ? event.target.closest<HTMLElement>("button, [data-copy]") : null;
   if (!target) return;
-  const { setTheme: themeMode, setLanguage: to, dialog, copy } = target.dataset;
+  const { dataset } = target;
+  const { setTheme: themeMode, setLanguage: to, dialog, copy } = dataset;
   if (themeMode) {
     setTheme(themeMode as ThemeMode);
     closePopover(target);
@@ -93,11 +94,12 @@ function onClick(event: MouseEvent): void {
     const found = document.getElementById(dialog);
     if (found instanceof HTMLDialogElement) found.showModal();
   } else if (copy !== undefined) void copyFrom(target);
-  else if (target.dataset.toggleSidebar !== undefined) toggleSidebar();
-  else if (target.dataset.palette !== undefined) document.dispatchEvent(new Event(PALETTE_EVENT));
-  else if (target.dataset.signOut !== undefined) void signOut();
-  else if (target.dataset.print !== undefined) print();
-  else if (target.dataset.closeDialog !== undefined) target.closest("dialog")?.close();
+  else if ("toggleSidebar" in dataset) toggleSidebar();
+  else if ("palette" in dataset) document.dispatchEvent(new Event(PALETTE_EVENT));
+  else if ("signOut" in dataset) void signOut();
+  else if ("print" in dataset) print();
+  else if ("send" in dataset) void import("./send.ts").then(({ sendFrom }) => sendFrom(target));
+  else if ("closeDialog" in dataset) target.closest("dialog")?.close();
 }
 
 function closePopover(inside: Element): void {

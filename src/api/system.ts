@@ -1,8 +1,10 @@
 // What everybody may read: the site's status, notices and pages; and the first-run setup.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import { endMaintenance } from "../core/site/maintenance.ts";
 import { runSetup, setupState } from "../core/site/setup.ts";
 import { siteStatus } from "../core/site/status.ts";
+import { authorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { messageText } from "../http/messages.ts";
 import { plainText } from "../http/plain-text.ts";
@@ -41,6 +43,14 @@ export function system(deps: Deps, session: SessionSettings) {
         return done(messageText("setup_succeeded", language));
       },
       { open: "public", body: setupBody },
+    )
+    .delete(
+      "/maintenance",
+      async ({ actor, session: current, request, address }) => {
+        await endMaintenance(deps.options, authorOf({ actor, session: current, request, address }));
+        return done();
+      },
+      { access: "root" },
     )
     .get("/status", async () => ok(await siteStatus(deps)), {
       open: "public",

@@ -24,6 +24,8 @@ export interface ConnectSettings {
   dataDir: string;
   /** Empty for the embedded database. */
   databaseUrl: string;
+  /** Connections to PostgreSQL; the driver's usual number when absent. */
+  databasePool?: number;
 }
 
 /** A start beside its database, which may come up later. */
@@ -40,11 +42,14 @@ const REPORT_MS = 5000;
  * A database that is away is waited for; one that answers with a refusal (password, unknown name) is not. Migrations
  * belong to it: a server that comes up may go down once more.
  */
-async function openWhenThere(url: string, patience: Patience | undefined): Promise<Sql> {
+async function openWhenThere(
+  { databaseUrl, databasePool }: ConnectSettings,
+  patience: Patience | undefined,
+): Promise<Sql> {
   const until = performance.now() + (patience?.waitSeconds ?? 0) * 1000;
   let reportedAtMs = -Infinity;
   for (;;) {
-    const client = openPostgres(url);
+    const client = openPostgres(databaseUrl, databasePool);
     try {
       await client`select 1`.catch((error: unknown) => {
         throw new DatabaseUnreachable(error instanceof Error ? error.message : String(error), error);
@@ -75,8 +80,7 @@ export async function connect(
   patience?: Patience,
   file = SQLITE_FILE,
 ): Promise<Database> {
-  if (settings.databaseUrl !== "")
-    return postgresDatabase(await openWhenThere(settings.databaseUrl, patience));
+  if (settings.databaseUrl !== "") return postgresDatabase(await openWhenThere(settings, patience));
   prepareDataDir(settings.dataDir);
   const path = join(settings.dataDir, file);
   const client = openSqliteFile(path);

@@ -7,14 +7,18 @@ import type { Visitors } from "./visitors.ts";
 /** Above the largest body an operator may allow (option relay.max_body_mb): the relay refuses by itself, with 413. */
 const MAX_BODY_BYTES = 1100 * 1024 * 1024;
 
-/** Throws when the machine cannot listen there. */
-export function listen(app: AnyElysia, visitors: Visitors, at: { port: number; hostname: string }): void {
+/** Throws when the machine cannot listen there. `isShared`: other workers listen on the same port. */
+export function listen(
+  app: AnyElysia,
+  visitors: Visitors,
+  { isShared = false, ...at }: { port: number; hostname: string; isShared?: boolean },
+): void {
   app.listen({
     ...at,
     idleTimeout: IDLE_SECONDS,
     // Bun keeps nothing of a body that nobody reads, and waits with reading it.
     maxRequestBodySize: MAX_BODY_BYTES,
-    reusePort: false,
+    reusePort: isShared,
   });
   if (!app.server) throw new Error("the server does not listen");
   visitors.attach(app.server);

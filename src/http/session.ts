@@ -400,7 +400,8 @@ export function checkedBy(
     | "page table"
     | "nobody: public file"
     | "nobody: picture of a task"
-    | "nobody: list of routes",
+    | "nobody: list of routes"
+    | "nobody: probe",
 ) {
   const security =
     who === "relay key"

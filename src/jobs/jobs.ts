@@ -10,6 +10,7 @@ import { expireOrders } from "../core/payments/orders.ts";
 import { askForOpenOrders } from "../core/payments/rails.ts";
 import { allocatePlans, renewDuePlans } from "../core/plans/periods.ts";
 import { ensureLogParts, retainLogs } from "../core/logs/retention.ts";
+import { isQuiet } from "../core/options/quiet.ts";
 import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
 import { purgeFlows } from "../core/users/auth-flows.ts";
@@ -41,6 +42,11 @@ const PLAN_SECONDS = MINUTE;
 /** Seconds between two looks for letters that wait. */
 const OUTBOX_SECONDS = 15;
 
+interface Row extends Job {
+  /** It asks or tells somebody elsewhere: on a quiet site it does not come round (core/options/quiet.ts). */
+  leaves?: true;
+}
+
 export function jobsOf(
   deps: Pick<
     Deps,
@@ -63,25 +69,29 @@ export function jobsOf(
   logRetentionDays = 0,
 ): Job[] {
   const { options } = deps;
-  return [
+  const rows: Row[] = [
     {
       name: "channel-test",
+      leaves: true,
       everySeconds: () => options.get("relay.channel_test_minutes") * MINUTE,
       run: async () => (await watch.testAll(false)).finished,
     },
     {
       name: "channel-balance",
+      leaves: true,
       everySeconds: () => options.get("relay.channel_balance_minutes") * MINUTE,
       run: () => watch.updateBalances(),
     },
     {
       name: "upstream-models",
+      leaves: true,
       everySeconds: () => UPSTREAM_MODELS_SECONDS,
       run: async () => void (await watch.upstreamModels.detectAll()),
     },
-    { name: "key-probe", everySeconds: () => MINUTE, run: () => watch.probeOffKeys() },
+    { name: "key-probe", leaves: true, everySeconds: () => MINUTE, run: () => watch.probeOffKeys() },
     {
       name: "warm-probe",
+      leaves: true,
       everySeconds: () => (options.get("relay.probe_max_quota_per_day") > 0 ? MINUTE : 0),
       run: () => watch.warm(),
     },
@@ -97,6 +107,7 @@ export function jobsOf(
     },
     {
       name: "outbox",
+      leaves: true,
       everySeconds: () => OUTBOX_SECONDS,
       run: async () => void (await sendDue(deps)),
     },
@@ -105,6 +116,8 @@ export function jobsOf(
     { name: "user-bulk-purge", everySeconds: () => DAY, run: () => purgeBulks(deps) },
     {
       name: "payment-check",
+      // Orders end only after their rail was asked.
+      leaves: true,
       everySeconds: () => PAYMENT_SECONDS,
       run: async () => {
         await askForOpenOrders(deps);
@@ -121,6 +134,7 @@ export function jobsOf(
     { name: "price-schedule", everySeconds: () => PRICE_SECONDS, run: () => applyDueDrafts(deps) },
     {
       name: "price-sync",
+      leaves: true,
       everySeconds: () => (options.get("PriceSources").some(({ auto }) => auto) ? DAY : 0),
       run: () => syncKeptSources(deps),
     },
@@ -141,6 +155,9 @@ export function jobsOf(
       everySeconds: () => (logRetentionDays > 0 ? HOUR : 0),
       run: async () => void (await retainLogs(deps, logRetentionDays)),
     },
-    { name: "task-poll", everySeconds: () => TASK_SECONDS, run: pollTasks },
+    { name: "task-poll", leaves: true, everySeconds: () => TASK_SECONDS, run: pollTasks },
   ];
+  return rows.map(({ leaves, ...job }) =>
+    leaves ? { ...job, everySeconds: () => (isQuiet(options) ? 0 : job.everySeconds()) } : job,
+  );
 }

@@ -67,6 +67,8 @@ export interface RenderContext {
   /** Of administrators. */
   inbox?: InboxSummary | undefined;
   status: SiteStatus;
+  /** Nothing leaves the site by itself (core/options/quiet.ts). */
+  isQuiet?: boolean | undefined;
   language: Language;
   theme: ThemeMode;
   timeZone: string;
@@ -75,7 +77,8 @@ export interface RenderContext {
   params: Record<string, string>;
   nowMs: number;
   nonce: string;
-  data: unknown;
+  /** What the loader found. */
+  data?: unknown;
 }
 
 export type { Boot };

@@ -48,7 +48,9 @@ function frameSite(context: RenderContext): FrameSite {
     isSetUp: status.setup,
     selfUse: status.self_use_mode_enabled,
     demo: status.demo_site_enabled,
-    maintenance: status.maintenance_enabled ? status.maintenance_message : undefined,
+    maintenance: status.maintenance_enabled
+      ? { message: status.maintenance_message, isQuiet: context.isQuiet === true }
+      : undefined,
     newYear: newYearOf(context),
     flags: status,
     chats: Array.isArray(status.chats)

@@ -4,6 +4,7 @@ import { Elysia, NotFoundError } from "elysia";
 import type { BootUser, ThemeMode } from "../../islands/lib/boot.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import type { OptionStore } from "../core/options/store.ts";
+import { isQuiet } from "../core/options/quiet.ts";
 import { setupState } from "../core/site/setup.ts";
 import { siteStatus } from "../core/site/status.ts";
 import type { Manifest } from "../http/assets.ts";
@@ -88,6 +89,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       user: user && bootUser(user),
       inbox: user && user.role >= Role.admin ? deps.inbox.summary() : undefined,
       status,
+      isQuiet: isQuiet(deps.options),
       language,
       theme: themeOf(request),
       timeZone,
@@ -96,7 +98,6 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       params,
       nowMs: deps.clock.nowMs(),
       nonce: crypto.randomUUID(),
-      data: undefined,
     };
     try {
       render.data = await page.loader?.(context);

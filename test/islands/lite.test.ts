@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, expect, spyOn, test } from "bun:test";
 import { replaceParts } from "../../islands/lib/fresh-parts.ts";
 import { LANGUAGE_EVENT, PALETTE_EVENT } from "../../islands/lib/shell.ts";
+import { untilSo } from "../support/turns.ts";
 
 const requests: string[] = [];
 let reply: () => Response = () => new Response("");
@@ -110,4 +111,20 @@ test("a copy button takes the text that it names", async () => {
   expect(write.mock.calls).toEqual([["https://example.org/v1"]]);
   expect(document.querySelector("button")?.dataset.copied).toBe("");
   write.mockRestore();
+});
+
+test("a button that sends says in its dialog what was refused, and can be pressed again", async () => {
+  document.body.innerHTML = `<dialog><p data-said></p><button data-send="DELETE /api/maintenance" data-failed="Failed">End</button></dialog>`;
+  const said = () => document.querySelector("[data-said]")?.textContent;
+  const button = document.querySelector<HTMLButtonElement>("button");
+  for (const [answer, expected] of [
+    [Response.json({ success: false, message: "Not you" }, { status: 403 }), "Not you"],
+    [new Response("<html>", { status: 502 }), "Failed"],
+  ] as const) {
+    reply = () => answer;
+    press("button");
+    await untilSo(() => said() === expected);
+    expect(button?.disabled).toBe(false);
+  }
+  expect(requests).toEqual(["/api/maintenance", "/api/maintenance"]);
 });

@@ -2,7 +2,8 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { screen, within } from "@testing-library/react";
 import UserScreen from "../../islands/screens/user.tsx";
-import { actionsFor, balanceAfter, quotaProblem } from "../../islands/screens/user/row.ts";
+import { actionsFor } from "../../islands/screens/user/row.ts";
+import { balanceAfter, quotaProblem } from "../../islands/screens/user/values.ts";
 import type { UserPageData } from "../../islands/screens/user/row.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";

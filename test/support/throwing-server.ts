@@ -12,7 +12,7 @@ services.close = async () => {
   console.error("settled at the end");
 };
 await serve(env, services, await createApp(services));
-process.on("SIGHUP", () => {
+process.on("SIGCONT", () => {
   setImmediate(() => {
     throw Object.assign(new Error("write EPIPE"), { code: "EPIPE" });
   });

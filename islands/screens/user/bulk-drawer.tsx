@@ -11,7 +11,7 @@ import { Section, SelectField, TextAreaField, TextField } from "../../ui/form.ts
 import { MoneyField } from "../../ui/money-field.tsx";
 import { bulkBody, bulkProblems, countOf, NOTHING } from "./bulk-values.ts";
 import type { BulkAction, BulkValues, BulkWhom } from "./bulk-values.ts";
-import { MODES } from "./row.ts";
+import { MODES } from "./values.ts";
 
 const MAX_REASON = 200;
 const MAX_SUBJECT = 200;

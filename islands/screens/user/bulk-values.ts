@@ -2,8 +2,8 @@
 // Refuses nothing itself: it names what is missing; ranks, groups and balances are the server's to judge.
 import type { UserRow } from "../../lib/wire.ts";
 import type { UserFilters } from "./filters.ts";
-import { quotaProblem } from "./row.ts";
-import type { QuotaValues } from "./row.ts";
+import { quotaProblem } from "./values.ts";
+import type { QuotaValues } from "./values.ts";
 
 export type BulkAction = "credit" | "group" | "letter" | "disable" | "enable" | "flag" | "unflag";
 

@@ -14,8 +14,8 @@ import { Section, SelectField, SwitchField, TextAreaField, TextField } from "../
 import { UserFacts } from "./facts.tsx";
 import { UserLimitsPart } from "./limits-part.tsx";
 import { QuotaFields } from "./quota-fields.tsx";
-import { accountProblems, changeProblems, quotaBody, valuesOf } from "./row.ts";
-import type { UserValues } from "./row.ts";
+import { accountProblems, changeProblems, quotaBody, valuesOf } from "./values.ts";
+import type { UserValues } from "./values.ts";
 import type { UserRow } from "../../lib/wire.ts";
 
 export interface UserDrawerProps {

@@ -7,7 +7,7 @@ import type { OwnLimits, UserRow } from "../../lib/wire.ts";
 import { Section } from "../../ui/form.tsx";
 import { LimitFieldsPart } from "../../ui/limit-fields.tsx";
 import { LimitsInForce } from "../../ui/limits-in-force.tsx";
-import type { UserValues } from "./row.ts";
+import type { UserValues } from "./values.ts";
 
 type Loaded = { limits: OwnLimits | null } | { failure: string } | undefined;
 

@@ -7,8 +7,8 @@ import { useT } from "../../lib/i18n.ts";
 import { DrawerForm } from "../../ui/drawer.tsx";
 import { toast } from "../../lib/toasts.ts";
 import { QuotaFields } from "./quota-fields.tsx";
-import { balanceAfter, changeProblems, NO_CHANGE, quotaBody } from "./row.ts";
-import type { QuotaValues } from "./row.ts";
+import { balanceAfter, changeProblems, NO_CHANGE, quotaBody } from "./values.ts";
+import type { QuotaValues } from "./values.ts";
 import type { UserRow } from "../../lib/wire.ts";
 
 export default function QuotaDrawer({

@@ -8,8 +8,8 @@ import { useT } from "../../lib/i18n.ts";
 import { TextField } from "../../ui/form.tsx";
 import { MoneyField } from "../../ui/money-field.tsx";
 import { DEFAULT_QUOTA_PER_UNIT } from "../../../src/shared/money.ts";
-import { balanceAfter, MODES } from "./row.ts";
-import type { QuotaValues } from "./row.ts";
+import { balanceAfter, MODES } from "./values.ts";
+import type { QuotaValues } from "./values.ts";
 
 const MAX_REASON = 200;
 const PRESET_DOLLARS = [1, 10, 50, 100] as const;

@@ -1,6 +1,7 @@
 // Whether a newer release is out, asked of the code host that the site's options name, and kept for hours.
 // Refuses to hold anything up or to believe much: short, small, and a link only to the host that was asked.
 import type { Deps } from "../deps.ts";
+import { isQuiet } from "../options/quiet.ts";
 import { Failure } from "../../shared/failures.ts";
 
 /** Why nothing is known: switched off or without an address, no answer, no release, refused for now, not understood. */
@@ -136,7 +137,7 @@ export function createVersionCheck(
     state() {
       const what = known()?.what;
       const wait = what && "problem" in what ? RETRY_MS : FRESH_MS;
-      if (isOn() && ageMs() >= wait) void begin();
+      if (isOn() && !isQuiet(options) && ageMs() >= wait) void begin();
       return stateNow();
     },
     async look() {

@@ -4,6 +4,7 @@ import { eq } from "drizzle-orm";
 import { LogType, Role } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Deps, Inbox, UserAccount, UserSetting } from "../deps.ts";
+import { refuseWhenQuiet } from "../options/quiet.ts";
 import { mailServer } from "./mail-server.ts";
 import { sendMail } from "../../net/mail.ts";
 import type { MailServer } from "../../net/mail.ts";
@@ -95,14 +96,20 @@ export async function deliver(
   deps.inbox.gone("mail");
 }
 
-/** The same by way of the outbox: a letter that does not go now is kept and tried again. Throws like `deliver` otherwise. */
+/**
+ * The same by way of the outbox: a letter that does not go now is kept and tried again. Throws like `deliver` otherwise, and
+ * `maintenance` where a webhook would leave a quiet site.
+ */
 export async function deliverKept(
   deps: DeliverDeps,
   user: Receiver,
   setting: UserSetting,
   notice: Notice,
 ): Promise<void> {
-  if (setting.notify_type === "webhook") return toWebhook(deps, user, setting, notice);
+  if (setting.notify_type === "webhook") {
+    refuseWhenQuiet(deps.options);
+    return toWebhook(deps, user, setting, notice);
+  }
   const { to } = mailWay(deps, user, setting);
   const letter = noticeLetter(deps, to, languageFor(deps, setting), notice);
   await postNow(deps, { userId: user.id, kind: notice.type, letter });

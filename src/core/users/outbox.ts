@@ -1,5 +1,6 @@
 // The outbox: letters that must arrive, kept until the mail server took them, with growing pauses while it does not.
 // Refuses to lose one: what cannot be delivered in two days, or has no receiver, is given up and told in the operator's inbox.
+// On a quiet site all of them wait, and no time runs.
 import { and, asc, eq, isNull, lt, lte } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
@@ -8,6 +9,7 @@ import type { Letter } from "../../net/mail.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Deps, Inbox } from "../deps.ts";
 import { within } from "../kit/deadline.ts";
+import { isQuiet, refuseWhenQuiet } from "../options/quiet.ts";
 import { mailServer } from "./mail-server.ts";
 
 export type OutboxDeps = Pick<Deps, "db" | "clock" | "seal" | "options" | "logger"> & {
@@ -129,6 +131,7 @@ async function sendOne(deps: OutboxDeps, row: OutboxRow): Promise<boolean> {
 
 /** Sends what is due, one after another, oldest first; answers how many went. Several nodes may do so at once. */
 export async function sendDue(deps: OutboxDeps): Promise<number> {
+  if (isQuiet(deps.options)) return 0;
   const { outbox } = deps.db.t;
   const due = await deps.db.orm
     .select()
@@ -159,9 +162,10 @@ export async function postNow(deps: OutboxDeps, posting: Posting): Promise<void>
     deps.logger.warn("a letter could not be kept", { kind: posting.kind, error: String(error) });
   }
   if (row) {
-    if (await claim(deps, row, nowSeconds(deps))) await sendOne(deps, row);
+    if (!isQuiet(deps.options) && (await claim(deps, row, nowSeconds(deps)))) await sendOne(deps, row);
     return;
   }
+  refuseWhenQuiet(deps.options);
   const server = mailServer(deps);
   if (!server) throw refuse("smtp_missing");
   await sendMail(server, posting.letter);

@@ -19,6 +19,11 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
       time_zone: "Europe/Berlin",
     },
   },
+  "DELETE /api/maintenance": {
+    tag: "Site",
+    summary: "End maintenance mode",
+    description: "Opens the site to everybody. What an imported site held back goes out from then on.",
+  },
   "GET /api/status": { tag: "Site", summary: "What every visitor's console needs to know" },
   "GET /api/status/test": { tag: "Site", summary: "Whether the database answers" },
   "GET /api/notice": { tag: "Site", summary: "The notice" },

@@ -199,7 +199,7 @@ test("a call that is read on without its client is waited for like any other", a
   const door = gate();
   const late = await startFakeUpstream();
   late.always({ ...answer("late"), before: door });
-  const fresh = await startServerProcess({ DRAIN_SECONDS: "600" });
+  const fresh = await startServerProcess({ DRAIN_SECONDS: "600", DRAIN_DELAY_SECONDS: "1" });
   try {
     const { key: own } = await startOperator(fresh, { base_url: late.url, models: "gpt-4o-mini" });
     const leaver = new AbortController();
@@ -212,7 +212,17 @@ test("a call that is read on without its client is waited for like any other", a
     const request = await late.request(0);
     leaver.abort();
     await leaving;
+    expect((await fetch(`${fresh.url}/readyz`)).status).toBe(200);
     const stopped = fresh.stop();
+    // For a second balancers are told, and newcomers are served as ever.
+    await until(() =>
+      fetch(`${fresh.url}/readyz`).then(async (told) =>
+        told.status === 503 ? Promise.resolve((await told.text()) === '{"status":"draining"}') : undefined,
+      ),
+    );
+    expect(
+      (await fetch(`${fresh.url}/v1/models`, { headers: { authorization: `Bearer ${own}` } })).status,
+    ).toBe(200);
     // New connections are refused: the drain has begun, and no client is left to wait for.
     await until(() =>
       fetch(fresh.url).then(
@@ -239,4 +249,7 @@ test("DRAIN_SECONDS is a whole number of seconds; 30 where nothing is said, 0 en
   expect(readEnv({ DRAIN_SECONDS: "0" }).drainSeconds).toBe(0);
   for (const value of ["-1", "1.5", "soon", "3601"])
     expect(() => readEnv({ DRAIN_SECONDS: value })).toThrow("DRAIN_SECONDS");
+  expect(readEnv({}).drainDelaySeconds).toBe(0);
+  for (const value of ["-1", "1.5", "301"])
+    expect(() => readEnv({ DRAIN_DELAY_SECONDS: value })).toThrow("DRAIN_DELAY_SECONDS");
 });

@@ -1,0 +1,180 @@
+// The parent of the workers: starts them on one port, starts again what crashed, replaces one after the other on SIGHUP, and
+// ends with all of them. It serves nothing itself, so that it stays small and has nothing to crash on.
+// Refuses to go on without a worker that ever served: a wrong setting is no crash.
+import type { FromWorker, ToWorker } from "./control.ts";
+
+const FIRST_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 30_000;
+/** Whoever lived so long did not crash at its start: the pauses begin anew. */
+const STEADY_MS = 60_000;
+
+interface ParentLogger {
+  info(text: string, fields?: Record<string, unknown>): void;
+  warn(text: string, fields?: Record<string, unknown>): void;
+  error(text: string, fields?: Record<string, unknown>): void;
+}
+
+export interface ParentDeps {
+  workers: number;
+  /** The program and its arguments. */
+  command: readonly string[];
+  /** The environment of the worker of this index. */
+  environmentOf(index: number): Record<string, string | undefined>;
+  logger: ParentLogger;
+}
+
+export interface Parent {
+  /** Resolves when all workers serve; false when one of them could not, and then all have ended. */
+  start(): Promise<boolean>;
+  /** One worker after the other is replaced; calls meanwhile are answered by the others. Never rejects. */
+  roll(): Promise<void>;
+  /** SIGTERM to all; resolves with the exit code when all have ended. */
+  stop(): Promise<number>;
+}
+
+/** A process of a worker's, from its start to its end. */
+interface Child {
+  readonly process: Bun.Subprocess<"ignore", "inherit", "inherit">;
+  /** Ends as it was told to. */
+  isRetiring: boolean;
+  /** Resolves with the exit code when it has ended and the worker is rid of it. */
+  readonly gone: Promise<number>;
+}
+
+interface Worker {
+  readonly index: number;
+  child: Child | undefined;
+  /** In a row, each soon after its start. */
+  crashes: number;
+  retry: ReturnType<typeof setTimeout> | undefined;
+}
+
+interface State extends ParentDeps {
+  readonly all: readonly Worker[];
+  /** All have served once. */
+  hasServed: boolean;
+  isStopping: boolean;
+}
+
+export function createParent(deps: ParentDeps): Parent {
+  const all = Array.from({ length: deps.workers }, (_, index) => ({
+    index,
+    child: undefined,
+    crashes: 0,
+    retry: undefined,
+  }));
+  const state: State = { ...deps, all, hasServed: false, isStopping: false };
+  let rolling: Promise<void> | undefined;
+  let isAskedAgain = false;
+
+  async function rolls(): Promise<void> {
+    do {
+      isAskedAgain = false;
+      await rollOnce(state);
+    } while (isAskedAgain && !state.isStopping);
+  }
+
+  return {
+    async start() {
+      const served = await Promise.all(all.map((worker) => startWorker(state, worker)));
+      state.hasServed = served.every(Boolean);
+      if (!state.hasServed) await stopAll(state);
+      return state.hasServed;
+    },
+    roll() {
+      isAskedAgain = true;
+      rolling ??= rolls().finally(() => (rolling = undefined));
+      return rolling;
+    },
+    stop: () => stopAll(state),
+  };
+}
+
+/** Resolves when it serves, or false when it ended before that. */
+function startWorker(state: State, worker: Worker): Promise<boolean> {
+  const serving = Promise.withResolvers<boolean>();
+  const gone = Promise.withResolvers<number>();
+  const startedMs = performance.now();
+  const process = Bun.spawn([...state.command], {
+    env: state.environmentOf(worker.index),
+    stdin: "ignore",
+    stdout: "inherit",
+    stderr: "inherit",
+    serialization: "json",
+    ipc(message: FromWorker) {
+      if (message.kind === "serving") serving.resolve(true);
+    },
+    onExit(_, code, signal) {
+      worker.child = undefined;
+      serving.resolve(false);
+      gone.resolve(code ?? 1);
+      if (!child.isRetiring) ended(state, worker, { code, signal, livedMs: performance.now() - startedMs });
+    },
+  });
+  const child: Child = { process, isRetiring: false, gone: gone.promise };
+  worker.child = child;
+  return serving.promise;
+}
+
+/** A worker has ended that nobody told to: another takes its place, after a pause that grows. */
+function ended(
+  state: State,
+  worker: Worker,
+  end: { code: number | null; signal: number | string | null; livedMs: number },
+): void {
+  if (state.isStopping || !state.hasServed) return;
+  if (end.livedMs >= STEADY_MS) worker.crashes = 0;
+  const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** worker.crashes++, MAX_PAUSE_MS);
+  state.logger.error("a worker ended; another takes its place", {
+    worker: worker.index,
+    code: end.code,
+    signal: end.signal,
+    inMs: pauseMs,
+  });
+  worker.retry = setTimeout(() => {
+    worker.retry = undefined;
+    void startWorker(state, worker);
+  }, pauseMs);
+}
+
+async function rollOnce(state: State): Promise<void> {
+  const { logger } = state;
+  logger.info("replacing the workers one after the other");
+  for (const worker of state.all) {
+    if (state.isStopping) return;
+    await retire(worker);
+    if (state.isStopping) return;
+    if (await startWorker(state, worker)) continue;
+    // Those that serve go on as they are: a program that cannot start must not take their place as well.
+    logger.error("a worker could not be replaced: the others stay as they are", { worker: worker.index });
+    return;
+  }
+  logger.info("all workers were replaced");
+}
+
+async function retire(worker: Worker): Promise<void> {
+  clearTimeout(worker.retry);
+  worker.retry = undefined;
+  const { child } = worker;
+  if (!child) return;
+  child.isRetiring = true;
+  const message: ToWorker = { kind: "retire" };
+  try {
+    child.process.send(message);
+  } catch {
+    child.process.kill("SIGTERM");
+  }
+  await child.gone;
+}
+
+async function stopAll(state: State): Promise<number> {
+  state.isStopping = true;
+  const codes = await Promise.all(
+    state.all.map(async ({ child, retry }) => {
+      clearTimeout(retry);
+      child?.process.kill("SIGTERM");
+      return child ? await child.gone : 0;
+    }),
+  );
+  return codes.some((code) => code !== 0) ? 1 : 0;
+}

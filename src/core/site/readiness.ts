@@ -1,0 +1,42 @@
+// Whether calls should come to this process, for probes of balancers and supervisors.
+// Refuses to be unready for what every process has at the same time: without its database a site still serves, and a probe
+// that fails everywhere at once would take all of it away.
+
+/** So long the database has been silent before that is told. */
+const AWAY_MS = 5000;
+
+/** What the ledger says of itself. */
+interface Condition {
+  canRecord: boolean;
+  silentMs: number;
+}
+
+interface ReadinessReport {
+  isReady: boolean;
+  /**
+   * `draining`: this process ends, with or without calls; `journal`: what a call costs could not be recorded, so that calls
+   * are refused; `degraded`: the database is away, settlements wait in the journal.
+   */
+  status: "ready" | "degraded" | "journal" | "draining";
+}
+
+export interface Readiness {
+  look(): ReadinessReport;
+  /** From here on not ready: this process is about to end. */
+  drain(): void;
+}
+
+export function createReadiness(condition: () => Condition): Readiness {
+  let isDraining = false;
+  return {
+    look() {
+      if (isDraining) return { isReady: false, status: "draining" };
+      const { canRecord, silentMs } = condition();
+      if (!canRecord) return { isReady: false, status: "journal" };
+      return { isReady: true, status: silentMs >= AWAY_MS ? "degraded" : "ready" };
+    },
+    drain() {
+      isDraining = true;
+    },
+  };
+}

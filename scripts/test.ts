@@ -38,6 +38,7 @@ const PRODUCT_VARIABLES = [
   "WORKERS",
   "WEIR_WORKER",
   "JOURNAL_KEEP_MINUTES",
+  "KEY_PASSPHRASE",
 ];
 
 interface Group {

@@ -29,6 +29,8 @@ export interface Env {
   encryptionKey: string;
   /** For `weir rotate` alone: what everything is sealed with from then on. */
   newEncryptionKey: string;
+  /** Wraps the encryption key in a backup that carries it, and opens it again. */
+  keyPassphrase: string;
   /** Addresses or CIDR ranges whose forwarded headers count. */
   trustedProxies: string[];
   /** Addresses or CIDR ranges (offices) that have no limits per address. */
@@ -188,6 +190,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     sessionSecret,
     encryptionKey,
     newEncryptionKey,
+    keyPassphrase: text("KEY_PASSPHRASE"),
     trustedProxies,
     rateLimitTrusted,
     limits: readLimits(source),

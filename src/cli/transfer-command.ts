@@ -4,7 +4,6 @@ import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSy
 import { join, resolve } from "node:path";
 import { keyFingerprint, KEY_FILE } from "../core/kit/seal.ts";
 import { KeyWrapError, unwrapKey, wrapKey } from "../core/kit/key-wrap.ts";
-import { findNodeId } from "../core/ledger/installation.ts";
 import { SQLITE_FILE } from "../db/connect.ts";
 import { lockDataDir, prepareDataDir } from "../db/data-dir-lock.ts";
 import { SchemaNotCurrent } from "../db/migrate.ts";
@@ -24,15 +23,15 @@ export interface TransferContext {
   /** KEY_PASSPHRASE. */
   keyPassphrase: string;
   version: string;
-  /** Brings what waits in the journal into the tables where no server runs that would. */
-  enterWaiting: () => Promise<void>;
+  /** DATA_DIR and those of its workers: where journals are. */
+  directories: readonly string[];
   write: (text: string) => Promise<void>;
   say: (text: string) => void;
   /** Progress and refusals. */
   tell: (text: string) => void;
 }
 
-export const EXPORT_USAGE = "usage: weir export --everything [--with-key] > FILE";
+const EXPORT_USAGE = "usage: weir export --everything [--with-key] > FILE";
 const MOVE_USAGE = `usage: weir move TO [--json]
 
 TO is postgres://… of an empty database, or a directory that is to hold the embedded one. DATA_DIR and DATABASE_URL name the
@@ -88,7 +87,7 @@ export function exportEverything(context: TransferContext, args: readonly string
     const options = await optionsOf(context, args.includes("--with-key"));
     const snapshot = await openSnapshot(context);
     try {
-      const waiting = await waitingIn(snapshot, { ...context, nodeId: findNodeId(context.dataDir) });
+      const waiting = await waitingIn(snapshot, context.directories);
       if (waiting > 0)
         context.tell(
           `${waiting} settled calls stand in journals and not in the tables yet: they are not in this export.`,
@@ -195,13 +194,12 @@ export function moveCommand(context: TransferContext, args: readonly string[]): 
     const isServer = /^postgres(ql)?:\/\//.test(to);
     const place = isServer ? { dataDir, databaseUrl: to } : { dataDir: resolve(to), databaseUrl: "" };
     if (isServer && to === databaseUrl) throw new TransferRefused("source and target are the same database");
-    await context.enterWaiting();
     prepareDataDir(dataDir);
     const lock = lockDataDir(dataDir);
     try {
       const source = await openSnapshot(context);
       try {
-        await refuseBusy(source, { dataDir, nodeId: findNodeId(dataDir) });
+        await refuseBusy(source, context.directories);
         const { target, keep, release } = destinationOf(place, place.dataDir === resolve(dataDir));
         try {
           const how = {

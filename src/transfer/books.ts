@@ -44,7 +44,9 @@ export async function booksOf(snapshot: Snapshot): Promise<Books> {
   figures.balance += figures.held;
   figures.held = 0;
   const { differences } = await audit({ t: snapshot.t, bulkReader: snapshot.bulkReader }, { isFull: true });
-  return { figures, differences };
+  // The databases are free to find them in any order.
+  const inOrder = differences.toSorted((a, b) => (`${a.what} ${a.id}` < `${b.what} ${b.id}` ? -1 : 1));
+  return { figures, differences: inOrder };
 }
 
 export interface ToProve {

@@ -2,6 +2,7 @@
 // Refuses a database that has anything in it, an export that differs from the one it began with, and one that does not end as
 // its last line says.
 import { eq, inArray, sql } from "drizzle-orm";
+import { TRANSFER_KEY } from "../core/ledger/installation.ts";
 import { NUMBER_KEY } from "../core/ledger/node-lease.ts";
 import { createLogPart } from "../core/logs/retention.ts";
 import { q, rawQuery } from "../db/database.ts";
@@ -12,8 +13,7 @@ import type { Head, TableProof, TransferRow } from "./format.ts";
 import { ALL_TABLES, CARRIED, SCHEMA_ID } from "./tables.ts";
 import type { TableName, TransferTable } from "./tables.ts";
 
-/** Marks of a database that an export goes into: how many of its lines are there, and which export it is. */
-const LINES = "transfer:lines";
+/** Beside the mark of how many lines are there: which export it is. */
 const EXPORT = "transfer:export";
 
 const BATCH_ROWS = 2000;
@@ -22,25 +22,10 @@ const BATCH_CHARS = 4 * 1024 * 1024;
 const FIRST_YEAR = 2023;
 const LAST_YEAR = 2100;
 
-/** The start is stopped with this sentence. */
-export class TransferUnfinished extends Error {
-  constructor() {
-    super(
-      "an export is being brought into this database, and not all of it is there: run the same weir move or weir import again; " +
-        "it goes on where it stopped",
-    );
-  }
-}
-
 async function markOf(db: Database, key: string): Promise<number | undefined> {
   const { marks } = db.t;
   const [row] = await db.orm.select({ value: marks.value }).from(marks).where(eq(marks.key, key));
   return row?.value;
-}
-
-/** Throws TransferUnfinished. */
-export async function refuseUnfinished(db: Database): Promise<void> {
-  if ((await markOf(db, LINES)) !== undefined) throw new TransferUnfinished();
 }
 
 function* writeMark(db: Database, tx: Orm, key: string, value: number): Steps<void> {
@@ -77,7 +62,7 @@ async function begin(db: Database, headLine: string): Promise<number> {
       throw new TransferRefused(
         "another export has begun to go into this database, or what it came from has changed since: take an empty database",
       );
-    return (await markOf(db, LINES)) ?? 0;
+    return (await markOf(db, TRANSFER_KEY)) ?? 0;
   }
   const used = await usedTable(db);
   if (used !== undefined)
@@ -86,7 +71,7 @@ async function begin(db: Database, headLine: string): Promise<number> {
     );
   await db.atomic(function* (tx) {
     yield* writeMark(db, tx, EXPORT, number);
-    yield* writeMark(db, tx, LINES, 0);
+    yield* writeMark(db, tx, TRANSFER_KEY, 0);
   });
   return 0;
 }
@@ -117,7 +102,7 @@ async function writeBatch(db: Database, { table, rows }: Batch, lines: number): 
   const made = rows.map((row) => Object.fromEntries(fields.map(([field, name]) => [field, row[name]])));
   await db.atomic(function* (tx) {
     yield* insertRows(db, tx, { table: table.name, rows: made });
-    yield* writeMark(db, tx, LINES, lines);
+    yield* writeMark(db, tx, TRANSFER_KEY, lines);
   });
 }
 
@@ -148,7 +133,7 @@ async function setCounters(db: Database, { counters, database }: Head): Promise<
 /** The database is whole and proved: servers may start on it. */
 export async function release(db: Database): Promise<void> {
   const { marks } = db.t;
-  await db.orm.delete(marks).where(inArray(marks.key, [LINES, EXPORT]));
+  await db.orm.delete(marks).where(inArray(marks.key, [TRANSFER_KEY, EXPORT]));
 }
 
 export interface Entered {

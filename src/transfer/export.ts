@@ -63,7 +63,7 @@ async function heldIn(snapshot: Snapshot): Promise<Holds> {
   return { users: await sums("user_id"), tokens: await sums("token_id") };
 }
 
-function cellOf({ name, kind }: TransferColumn, value: unknown): Cell {
+function cellOf({ name, kind }: TransferColumn, value: Cell | undefined): Cell {
   if (value === null || value === undefined) return null;
   if (kind === "bool") return Boolean(value);
   // PostgreSQL can hold neither: files go into either database.
@@ -75,13 +75,14 @@ function cellOf({ name, kind }: TransferColumn, value: unknown): Cell {
 }
 
 function rowOf({ sqlName, columns }: TransferTable, found: RawRow, { users, tokens }: Holds): TransferRow {
-  const row: Record<string, Cell> = {};
-  for (const column of columns) row[column.name] = cellOf(column, found[column.name]);
-  const id = Number(row["id"]);
-  if (sqlName === "users") row["quota"] = Number(row["quota"]) + (users.get(id) ?? 0);
-  if (sqlName === "tokens") row["remain_quota"] = Number(row["remain_quota"]) + (tokens.get(id) ?? 0);
+  const id = Number(found["id"]);
+  const given: Record<string, Cell> = { ...found };
+  if (sqlName === "users") given["quota"] = Number(found["quota"]) + (users.get(id) ?? 0);
+  if (sqlName === "tokens") given["remain_quota"] = Number(found["remain_quota"]) + (tokens.get(id) ?? 0);
   // No process holds a node of a copy.
-  if (sqlName === "nodes") row["lease_until"] = 0;
+  if (sqlName === "nodes") given["lease_until"] = 0;
+  const row: Record<string, Cell> = {};
+  for (const column of columns) row[column.name] = cellOf(column, given[column.name]);
   return row;
 }
 

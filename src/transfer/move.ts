@@ -1,6 +1,6 @@
 // A whole site into an empty database, out of another one or out of a file, proved before a server may start on it.
 // Refuses to begin beside a server, and while calls that were settled wait in a journal; the source is only read.
-import { existsSync } from "node:fs";
+import { findNodeId } from "../core/ledger/installation.ts";
 import { countWaiting } from "../core/ledger/journal/journal.ts";
 import { ROTATION_KEY } from "../core/options/seal-keys.ts";
 import { connect } from "../db/connect.ts";
@@ -36,40 +36,39 @@ async function rowsOf(snapshot: Snapshot, statement: string): Promise<RawRow[]> 
   return rows;
 }
 
-/** Settled calls that no table has yet, in the journals that the database knows of and in this directory's. */
-export async function waitingIn(
-  snapshot: Snapshot,
-  { dataDir, nodeId }: { dataDir: string; nodeId: string | undefined },
-): Promise<number> {
+/**
+ * Settled calls that no table has yet: in the journals of these directories as they are, in those of other nodes as the database
+ * last heard of them.
+ */
+export async function waitingIn(snapshot: Snapshot, directories: readonly string[]): Promise<number> {
+  const own = new Map(directories.map((directory) => [findNodeId(directory), directory]));
   const nodes = await rowsOf(snapshot, "select node_id, history, mark, journaled from nodes");
   return nodes
     .map(({ node_id: id, history, mark, journaled }) => {
       const position = { history: String(history), mark: Number(mark), journaled: Number(journaled) };
-      const isOwn = id === nodeId && existsSync(dataDir);
-      return isOwn ? countWaiting(dataDir, position) : Math.max(0, position.journaled - position.mark);
+      const directory = own.get(String(id));
+      if (directory !== undefined) return countWaiting(directory, position);
+      return Math.max(0, position.journaled - position.mark);
     })
     .reduce((sum, waiting) => sum + waiting, 0);
 }
 
 /** Throws TransferRefused where a server runs on it, or something has begun that must end first. The directory's lock is the caller's. */
-export async function refuseBusy(
-  snapshot: Snapshot,
-  own: { dataDir: string; nodeId: string | undefined },
-): Promise<void> {
+export async function refuseBusy(snapshot: Snapshot, directories: readonly string[]): Promise<void> {
   if (snapshot.kind === "postgres") {
-    const living = await rowsOf(
+    const [living] = await rowsOf(
       snapshot,
       "select node_id from nodes where lease_until > floor(extract(epoch from now()))",
     );
-    if (living.length > 0)
+    if (living)
       throw new TransferRefused(
-        `a server runs on the source (node ${String(living[0]?.["node_id"])}): stop every node first; one that was killed is believed dead after 30 seconds`,
+        `a server runs on the source (node ${String(living["node_id"])}): stop every node first; one that was killed counts as dead after 30 seconds`,
       );
   }
-  const waiting = await waitingIn(snapshot, own);
+  const waiting = await waitingIn(snapshot, directories);
   if (waiting > 0)
     throw new TransferRefused(
-      `${waiting} settled calls stand in a journal and not in the tables: start the node that has it once, stop it, then move`,
+      `${waiting} settled calls stand in a journal and not in the tables: run weir settle where that journal is, then move`,
     );
   const rotating = await rowsOf(snapshot, `select key from options where key = '${ROTATION_KEY}'`);
   if (rotating.length > 0)

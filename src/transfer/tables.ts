@@ -111,12 +111,12 @@ function tableOf(name: TableName): TransferTable {
     if (!kind) throw new Error(`${name}.${field} is of a type that no file has: ${column.getSQLType()}`);
     return { field, name: casing.getColumnCasing(column), kind, isNullable: !column.notNull };
   });
-  const keyed = new Set<PgColumn>(
-    config.primaryKeys.flatMap(({ columns: parts }) => parts as unknown as PgColumn[]),
-  );
-  const key = all.flatMap(([, column], at) => {
-    const own = columns[at];
-    return own && (column.primary || keyed.has(column)) ? [own] : [];
+  const [together] = config.primaryKeys;
+  const alone = all.filter(([, column]) => column.primary).map(([, column]) => column.name);
+  const names = together ? together.columns.map(({ name: part }) => part) : alone;
+  const key = names.flatMap((part) => {
+    const own = columns[all.findIndex(([, column]) => column.name === part)];
+    return own ? [own] : [];
   });
   if (key.length === 0) throw new Error(`${name} has no primary key to put its rows in order by`);
   const isCounted = all.some(([, column]) => column.generatedIdentity !== undefined);

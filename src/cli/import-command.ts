@@ -16,7 +16,7 @@ import { parseSource, sourceName, SourceRefused } from "../import/dsn.ts";
 import { reportLines } from "../import/report-text.ts";
 import { runImport } from "../import/run.ts";
 import { openSource } from "../import/source.ts";
-import { isEmptyTarget } from "../import/state.ts";
+import { isEmptyTarget, readState } from "../import/state.ts";
 import { isQuota } from "../shared/money.ts";
 
 export interface ImportCommand {
@@ -146,6 +146,9 @@ async function openTarget(command: ImportCommand): Promise<{ db: Database; keep:
   const draft = join(dataDir, IMPORTING_FILE);
   if (existsSync(final)) {
     const before = await connect(command);
+    // Begun by the setup screen, on the database that it serves: it goes on there.
+    const state = await readState(before);
+    if (state && state.stage !== "done") return { db: before, keep: () => undefined };
     const isEmpty = await isEmptyTarget(before);
     // Its write-ahead log is folded in now: the file alone is the whole of it.
     await before.close();

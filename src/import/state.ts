@@ -45,6 +45,22 @@ export function* writeState(db: Database, tx: Orm, state: ImportState): Steps<vo
   );
 }
 
+/** The start is stopped with this sentence. */
+export class ImportUnfinished extends Error {
+  constructor() {
+    super(
+      "a site is being moved into this database, and not everything is there yet: run `weir import` again with the same " +
+        "source; it goes on where it stopped.",
+    );
+  }
+}
+
+/** Throws ImportUnfinished: half a site is no site. */
+export async function refuseHalfImported(db: Database): Promise<void> {
+  const state = await readState(db);
+  if (state && state.stage !== "done") throw new ImportUnfinished();
+}
+
 /** The last batch or key of a step that the database has; 0: none. */
 export async function readMark(db: Database, step: string): Promise<number> {
   const { marks } = db.t;

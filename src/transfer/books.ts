@@ -43,7 +43,10 @@ export async function booksOf(snapshot: Snapshot): Promise<Books> {
   // What open calls hold has left the balances, and stands in them again in an export.
   figures.balance += figures.held;
   figures.held = 0;
-  const { differences } = await audit({ t: snapshot.t, bulkReader: snapshot.bulkReader }, { isFull: true });
+  const { differences } = await audit(
+    { t: snapshot.t, bulkReader: snapshot.bulkReader },
+    { isFull: true, isReadOnly: true },
+  );
   // The databases are free to find them in any order.
   const inOrder = differences.toSorted((a, b) => (`${a.what} ${a.id}` < `${b.what} ${b.id}` ? -1 : 1));
   return { figures, differences: inOrder };

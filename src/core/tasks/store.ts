@@ -199,9 +199,10 @@ export async function failTask<Row extends TaskRow>(
   const quota = isUncharged ? 0 : row.quota;
   await deps.ledger.flush();
   const submittedAt = Math.floor(family.submittedMs(row) / 1000);
-  const hour = quota > 0 ? await settledHourOf(deps.db, row, submittedAt) : undefined;
-  const outcome = await deps.db
-    .atomic(function* (tx) {
+  const isImported = row.requestId === "";
+  const hour = quota > 0 && !isImported ? await settledHourOf(deps.db, row, submittedAt) : undefined;
+  const outcome = await deps.ledger
+    .atomic(function* (tx, credit) {
       const [ended] = yield* q(
         tx
           .update(table)
@@ -210,8 +211,15 @@ export async function failTask<Row extends TaskRow>(
           .returning({ id: table.id }),
       );
       if (!ended || quota <= 0) return "ended";
-      const isBack = hour !== undefined && (yield* refundSteps(deps.db, tx, row, hour));
-      if (!isBack) throw new Unsettled();
+      // Its charge came in with the account's figures: no sum of ours has it, and the balance alone is given back.
+      if (isImported)
+        yield* credit({
+          userId: row.userId,
+          amount: quota,
+          kind: "refund",
+          ref: `import-${family.name === "drawing" ? "drawing" : "task"}-${row.id}`,
+        });
+      else if (hour === undefined || !(yield* refundSteps(deps.db, tx, row, hour))) throw new Unsettled();
       const amount = logQuotaText(row.quota, quotaDisplay(deps.options));
       yield* deps.ledger.logSteps(tx, {
         type: LogType.system,

@@ -103,15 +103,16 @@ function keysIn(row: SourceRow, id: number, type: number, text: string, notes: N
     notes.add("channels", "broken_json", `${id} (channel_info)`);
   const read = readChannelInfo(info ?? {}, places);
   if (read.dropped > 0) notes.add("channels", "channel_key_states", id);
-  const keys = new Map(read.keys.map((key) => [sha256Hex(key.text), key]).toReversed() as [string, NewKey][]);
+  // The first of doubles keeps its place.
+  const keys = new Map<string, NewKey>();
+  for (const key of read.keys) {
+    const hash = sha256Hex(key.text);
+    if (!keys.has(hash)) keys.set(hash, key);
+  }
   if (keys.size < read.keys.length) notes.add("channels", "channel_key_twice", id);
   const off = read.keys.flatMap(({ status }, at) => (status === KeyStatus.off ? [at] : []));
   if (off.length > 0) notes.add("channels", "channel_keys_off", `${id} (${off.slice(0, 10).join(", ")})`);
-  return {
-    mode: read.mode,
-    // The first of doubles keeps its place.
-    keys: [...keys].toReversed().map(([hash, key]) => ({ ...key, hash })),
-  };
+  return { mode: read.mode, keys: [...keys].map(([hash, key]) => ({ ...key, hash })) };
 }
 
 /** Why channels of this number do not serve; undefined: they do. */

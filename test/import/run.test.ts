@@ -1,0 +1,284 @@
+// The procedure of an import on both databases: whole, in parts, stopped at every step, refused; and books that add up after it.
+// Refuses to look at single rows' meanings: rows.test.ts and offers.test.ts do.
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Database } from "bun:sqlite";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { asc, sql } from "drizzle-orm";
+import type { PgTable } from "drizzle-orm/pg-core";
+import { audit } from "../../src/core/ledger/audit.ts";
+import { createSealer } from "../../src/core/kit/seal.ts";
+import { connect } from "../../src/db/connect.ts";
+import type { Database as WeirDatabase } from "../../src/db/database.ts";
+import type { ImportSettings } from "../../src/import/context.ts";
+import { parseSource } from "../../src/import/dsn.ts";
+import { runImport } from "../../src/import/run.ts";
+import type { ImportReport } from "../../src/import/report.ts";
+import { reportLines } from "../../src/import/report-text.ts";
+import { openSource } from "../../src/import/source.ts";
+import { readState } from "../../src/import/state.ts";
+import { MIGRATED, testClock } from "../core/ledger/support.ts";
+import { createTestDatabase, DATABASE_KINDS } from "../support/postgres.ts";
+import type { TestDatabase } from "../support/postgres.ts";
+import { OLD_NOW, writeOldSite } from "./old-site.ts";
+
+const seal = createSealer("a secret of tests only");
+const directory = mkdtempSync(join(tmpdir(), "weir-import-"));
+const OLD_SITE = join(directory, "one-api.db");
+
+const SETTINGS: ImportSettings = {
+  isDry: false,
+  part: "all",
+  logDays: 0,
+  unlimitedPlanQuota: undefined,
+  optionTexts: undefined,
+};
+
+class Killed extends Error {}
+
+interface RunOptions {
+  settings?: Partial<ImportSettings>;
+  path?: string;
+  /** After so many reports of progress the process is gone. */
+  killAfter?: number;
+}
+
+/** One run, as a process would make it. Undefined target: a dry run. */
+async function run(db: WeirDatabase | undefined, options: RunOptions = {}): Promise<ImportReport> {
+  const source = await openSource(parseSource(options.path ?? OLD_SITE));
+  let reports = 0;
+  try {
+    return await runImport({
+      source,
+      into: db && { db, seal, version: "test" },
+      settings: { ...SETTINGS, isDry: !db, ...options.settings },
+      clock: testClock(OLD_NOW * 1000),
+      onProgress() {
+        if (++reports === options.killAfter) throw new Killed();
+      },
+    });
+  } finally {
+    await source.close();
+  }
+}
+
+/** Sealed and random columns say something else each time. */
+const RANDOM = new Set(["keySealed", "secretSealed", "clientSecretSealed", "passkeyHandle", "setting"]);
+const TABLES = [
+  "users",
+  "identities",
+  "tokens",
+  "channels",
+  "channelKeys",
+  "abilities",
+  "redemptions",
+  "logs",
+  "rollups",
+  "rollupsByUser",
+  "credits",
+  "openings",
+  "orders",
+  "plans",
+  "userPlans",
+  "planPeriods",
+  "totps",
+  "backupCodes",
+  "passkeys",
+  "customProviders",
+  "drawings",
+  "tasks",
+  "setups",
+] as const;
+
+/** Every imported row, in an order of its own. */
+async function contents(db: WeirDatabase): Promise<Record<string, string[]>> {
+  const found: Record<string, string[]> = {};
+  for (const name of TABLES) {
+    const rows = await db.orm.select().from(db.t[name] as unknown as PgTable);
+    found[name] = rows
+      .map((row) => JSON.stringify(Object.entries(row).filter(([field]) => !RANDOM.has(field))))
+      .toSorted();
+  }
+  return found;
+}
+
+const differencesIn = async (db: WeirDatabase): Promise<unknown[]> => (await audit(db)).differences;
+
+beforeAll(() => writeOldSite(OLD_SITE));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+describe.each(DATABASE_KINDS)("an import into %s", (kind) => {
+  const places: TestDatabase[] = [];
+  const databases: WeirDatabase[] = [];
+  let whole: WeirDatabase;
+  let report: ImportReport;
+  let expected: Record<string, string[]>;
+
+  async function fresh(): Promise<WeirDatabase> {
+    const place = await createTestDatabase(kind, MIGRATED);
+    places.push(place);
+    const db = await connect({ dataDir: place.dataDir, databaseUrl: place.databaseUrl ?? "" });
+    databases.push(db);
+    return db;
+  }
+
+  beforeAll(async () => {
+    whole = await fresh();
+    report = await run(whole);
+    expected = await contents(whole);
+  });
+  afterAll(async () => {
+    for (const db of databases) await db.close();
+    for (const place of places) await place.drop();
+  });
+
+  test("brings everything along, and every sum agrees", async () => {
+    expect(await differencesIn(whole)).toEqual([]);
+    expect(report.family).toBe("new-api-v1");
+    expect(report.tables).toMatchObject({
+      users: { read: 4, carried: 4, rejected: 0 },
+      tokens: { read: 2, carried: 2, rejected: 0 },
+      logs: { read: 60, carried: 51, rejected: 9 },
+      quota_data: { read: 2, carried: 1, rejected: 0 },
+      top_ups: { read: 2, carried: 1, rejected: 0 },
+      tasks: { read: 2, carried: 1, rejected: 1 },
+    });
+    expect(report.dropped).toEqual({ models: 1, fork_things: 1 });
+    const { users } = whole.t;
+    const rows = await whole.orm
+      .select({
+        id: users.id,
+        quota: users.quota,
+        used: users.usedQuota,
+        group: users.group,
+        plan: users.planGroup,
+      })
+      .from(users)
+      .orderBy(asc(users.id));
+    expect(rows).toEqual([
+      { id: 1, quota: 500, used: 400, group: "default", plan: "" },
+      // Its plan has 700 left.
+      { id: 2, quota: 1200, used: 400, group: "default", plan: "vip" },
+      { id: 3, quota: 500, used: 400, group: "default", plan: "" },
+      { id: 9, quota: 500, used: 400, group: "default", plan: "" },
+    ]);
+  });
+
+  test("closes the site, counts as set up, and what comes next has a number of its own", async () => {
+    const { options, setups, users } = whole.t;
+    const [closed] = await whole.orm
+      .select()
+      .from(options)
+      .where(sql`${options.key} = 'site.maintenance_enabled'`);
+    expect(closed?.value).toBe("true");
+    expect(await whole.orm.select().from(setups)).toHaveLength(1);
+    const [next] = await whole.orm
+      .insert(users)
+      .values({ username: "next", usernameKey: "next" })
+      .returning({ id: users.id });
+    expect(next?.id).toBe(10);
+    await whole.orm.delete(users).where(sql`${users.id} = 10`);
+    const secret = await whole.orm
+      .select()
+      .from(options)
+      .where(sql`${options.key} = 'SMTPToken'`);
+    expect(seal.open("option", secret[0]?.value ?? "")).toBe("letter-secret");
+  });
+
+  test("is refused a second time, and by whoever has accounts", async () => {
+    expect(run(whole)).rejects.toThrow("imported already");
+    const used = await fresh();
+    await used.orm.insert(used.t.users).values({ username: "somebody", usernameKey: "somebody" });
+    expect(run(used)).rejects.toThrow("nothing is merged");
+    expect(await used.orm.select({ id: used.t.users.id }).from(used.t.users)).toHaveLength(1);
+  });
+
+  test("that is stopped after every step goes on, and ends like one that was not", async () => {
+    const db = await fresh();
+    let kills = 0;
+    for (;;) {
+      // One step further each time: what the runs before have written is only passed over.
+      const outcome = await run(db, { killAfter: kills + 1 }).catch((error: unknown) => error);
+      if (!(outcome instanceof Killed)) {
+        expect(outcome).toMatchObject({
+          tables: report.tables,
+          findings: report.findings,
+          openings: report.openings,
+        });
+        break;
+      }
+      kills++;
+    }
+    expect(kills).toBeGreaterThan(10);
+    expect(await contents(db)).toEqual(expected);
+    expect(await differencesIn(db)).toEqual([]);
+    expect(await readState(db)).toMatchObject({ stage: "done" });
+  });
+
+  test("in two parts is the same as in one; the second alone is refused", async () => {
+    const db = await fresh();
+    expect(run(db, { settings: { part: "rest" } })).rejects.toThrow("--logs-first");
+    await run(db, { settings: { part: "logs" } });
+    expect(await db.orm.select({ id: db.t.users.id }).from(db.t.users)).toEqual([]);
+    await run(db, { settings: { part: "rest" } });
+    expect(await contents(db)).toEqual(expected);
+  });
+
+  test("that has begun goes on with its own source alone, as it was", async () => {
+    const db = await fresh();
+    await run(db, { killAfter: 3 }).catch(() => undefined);
+    const other = join(directory, `other-${kind}.db`);
+    writeOldSite(other, 12);
+    const changed = new Database(other);
+    changed.run("update users set username = 'another' where id = 1");
+    changed.close();
+    expect(run(db, { path: other })).rejects.toThrow("another source");
+    const later = join(directory, `later-${kind}.db`);
+    copyFileSync(OLD_SITE, later);
+    const spent = new Database(later);
+    spent.run("update users set quota = quota - 1 where id = 2");
+    spent.close();
+    expect(run(db, { path: later })).rejects.toThrow("has changed since");
+    await run(db);
+    expect(await contents(db)).toEqual(expected);
+  });
+
+  test("of the last days alone keeps the sums of all", async () => {
+    const db = await fresh();
+    const { tables } = await run(db, { settings: { logDays: 39 } });
+    expect(tables["logs"]?.carried).toBeLessThan(51);
+    expect(await differencesIn(db)).toEqual([]);
+    const sums = (rows: string[] | undefined) =>
+      rows?.map((row) => row.replaceAll(/\["logged\w+",\d+\],?/g, ""));
+    expect(sums((await contents(db))["rollups"])).toEqual(sums(expected["rollups"]));
+  });
+});
+
+test("a dry run says what the import does, and writes nothing", async () => {
+  const before = readFileSync(OLD_SITE);
+  const place = await createTestDatabase("sqlite");
+  const db = await connect({ dataDir: place.dataDir, databaseUrl: "" });
+  try {
+    const dry = await run(undefined);
+    const real = await run(db);
+    expect(dry).toMatchObject({
+      isDry: true,
+      tables: real.tables,
+      findings: real.findings,
+      openings: real.openings,
+    });
+    expect(dry.expectedSeconds).toBeGreaterThan(0);
+    for (const language of ["zh", "en"] as const) {
+      const lines = reportLines(dry, language);
+      expect(lines.join("\n")).toContain("fork_things");
+      // Every text is there, and has all its values.
+      expect(lines.filter((line) => /\{\{|finding\.|report\.|level\./.test(line))).toEqual([]);
+      expect(lines.join("\n")).not.toContain("letter-secret");
+    }
+  } finally {
+    await db.close();
+    await place.drop();
+  }
+  expect(readFileSync(OLD_SITE).equals(before)).toBe(true);
+});

@@ -27,7 +27,7 @@ const FIGURES = {
   cost_nanos: "select coalesce(sum(cost_nanos), 0) from rollups",
 } as const;
 
-export type Figures = Record<keyof typeof FIGURES, number>;
+type Figures = Record<keyof typeof FIGURES, number>;
 
 export interface Books {
   figures: Figures;

@@ -72,7 +72,7 @@ export function isMarkLeft(key: string): boolean {
   return LEFT_MARKS.test(key);
 }
 
-export type ColumnKind = "whole" | "real" | "bool" | "text";
+type ColumnKind = "whole" | "real" | "bool" | "text";
 
 export interface TransferColumn {
   /** In the schema, and in the database and the file. */

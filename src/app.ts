@@ -3,6 +3,7 @@
 import { Elysia } from "elysia";
 import type { AnyElysia } from "elysia";
 import packageJson from "../package.json" with { type: "json" };
+import { createBackups } from "./core/backup/schedule.ts";
 import { createAccounts } from "./core/users/accounts.ts";
 import { systemClock } from "./core/kit/clock.ts";
 import type { Clock, Deps, Logger, BalanceWatch } from "./core/deps.ts";
@@ -19,6 +20,7 @@ import { createAffinityStore } from "./core/channels/affinity.ts";
 import { createKeyring } from "./core/channels/keyring.ts";
 import { createLimitBook } from "./core/limits/limits.ts";
 import { createLedger } from "./core/ledger/ledger.ts";
+import type { LedgerService } from "./core/ledger/ledger.ts";
 import { createLogger } from "./core/kit/logger.ts";
 import { createBudgetWarnings } from "./core/users/budget-warnings.ts";
 import { createLowQuota } from "./core/users/low-quota.ts";
@@ -40,13 +42,16 @@ import { createReach } from "./net/reach.ts";
 import { createPicker } from "./core/channels/picker.ts";
 import { createRouting } from "./core/channels/routing.ts";
 import { createCatalogue } from "./core/channels/catalogue.ts";
+import { metricSources } from "./core/site/metric-sources.ts";
 import { createMaintenance } from "./core/site/maintenance.ts";
 import { createReadiness } from "./core/site/readiness.ts";
 import { encryptionSecret } from "./core/kit/seal.ts";
 import { createSessions } from "./core/users/sessions.ts";
 import { createSiteLimits } from "./core/kit/site-limits.ts";
 import { connect } from "./db/connect.ts";
+import type { Database } from "./db/database.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
+import { backupPlan } from "./backup-process.ts";
 import type { Env } from "./env.ts";
 import { refuseHalfImported } from "./import/state.ts";
 import { inRanges, parseRanges } from "./http/address.ts";
@@ -58,14 +63,23 @@ import { assertEveryRouteDeclaresAccess } from "./http/session.ts";
 import type { SessionSettings } from "./http/session.ts";
 import { socketSettings } from "./http/sockets.ts";
 import { createVisitors } from "./http/visitors.ts";
+import { watchEventLoop } from "./observe/event-loop.ts";
+import type { EventLoopWatch } from "./observe/event-loop.ts";
+import { createMetrics } from "./observe/metrics.ts";
+import type { Metrics } from "./observe/metrics.ts";
+import type { Observer } from "./observe/observer.ts";
+import { createObserver } from "./observe/observer.ts";
+import type { Traces } from "./observe/traces.ts";
 import { createPages } from "./pages/serve-pages.ts";
 import { listPresetModels, presetModelsByType } from "./providers/models.ts";
+import { providerName } from "./providers/telemetry.ts";
 import { vendors } from "./providers/vendors.ts";
 import { jobsOf } from "./jobs/jobs.ts";
 import { createScheduler } from "./jobs/scheduler.ts";
 import type { Scheduler } from "./jobs/scheduler.ts";
 import { createMediaFetch } from "./relay/wire/media.ts";
 import { createRelay } from "./relay/call/pipeline.ts";
+import type { Relay } from "./relay/call/pipeline.ts";
 import { createProbe } from "./relay/probe.ts";
 import { pollTasks } from "./relay/tasks/poll.ts";
 import { unknownCall } from "./relay/unknown-call.ts";
@@ -82,6 +96,7 @@ export interface Services {
   inbox: InboxService;
   /** What the inbox looks at by itself. */
   looks: Looks;
+  metrics: Metrics;
   /** Waits until all that was answered is durable, then lets go of the database. */
   close(): Promise<void>;
 }
@@ -97,7 +112,7 @@ export interface Overrides {
   /** Rails of payment in place of the shipped ones; their options have been made known (`addRailOptions`). */
   rails?: readonly PaymentRail[];
   /** What the inbox takes for the space on the disk, and for an outage. */
-  looks?: Pick<LookDeps, "diskSpace" | "awayMs">;
+  looks?: Pick<LookDeps, "diskSpace" | "awayMs" | "makesBackups">;
 }
 
 const guardOf =
@@ -110,16 +125,108 @@ function choosersOf(routing: Deps["routing"], caps: Deps["caps"]): Pick<Deps, "p
   return { picker: createPicker(routing), keyring: createKeyring(caps), caps };
 }
 
-export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
-  prepareDataDir(env.dataDir);
-  const lock = lockDataDir(env.dataDir);
-  const logger = overrides.logger ?? createLogger(env.logLevel);
-  const clock: Clock = { ...systemClock, ...overrides.clock };
-  refuseLostFile(env.dataDir, env.databaseUrl, env.startsNew);
-  const db = await connect(env, undefined, {
+function connectPatiently(env: Env, logger: Logger): Promise<Database> {
+  return connect(env, undefined, {
     waitSeconds: env.databaseWaitSeconds,
     waiting: (reason, leftSeconds) => logger.warn("waiting for the database", { reason, leftSeconds }),
   });
+}
+
+const accessTo =
+  (logger: Logger): Observer["access"] =>
+  (fields) =>
+    logger.info("call", fields);
+
+/** The packages are loaded where somebody wants traces. */
+async function tracesOf({ tracing }: Env, instance: string): Promise<Traces | undefined> {
+  if (!tracing) return undefined;
+  const { createTraces } = await import("./observe/traces.ts");
+  return createTraces({ ...tracing, version: packageJson.version, instance });
+}
+
+function sessionSettings(env: Env, deps: Deps, secret: string): SessionSettings {
+  const { accounts, sessions, options, maintenance, clock } = deps;
+  const officeRanges = parseRanges(env.rateLimitTrusted);
+  return {
+    accounts,
+    sessions,
+    options,
+    maintenance,
+    limits: createSiteLimits(env.limits, clock, (address) => inRanges(address, officeRanges)),
+    secret,
+    visitors: createVisitors(parseRanges(env.trustedProxies)),
+  };
+}
+
+function metricsOf(
+  deps: Deps,
+  loop: EventLoopWatch,
+  { ledger, relay, jobs }: { ledger: LedgerService; relay: Relay; jobs: Scheduler },
+): Metrics {
+  const metrics = createMetrics(deps.observer.figures, loop);
+  const read = {
+    lag: () => ledger.lag(),
+    inFlight: () => relay.inFlight(),
+    jobs: () => jobs.succeeded,
+    providerName,
+  };
+  for (const source of metricSources({ ...deps, ...read })) metrics.watch(source);
+  return metrics;
+}
+
+/** What answers calls, and what comes round by itself. */
+function beginWork(
+  env: Env,
+  { deps, session, ledger, inbox }: Pick<Services, "deps" | "session" | "inbox"> & { ledger: LedgerService },
+  overrides: Overrides,
+) {
+  const relay = createRelay(deps, session.visitors, createMediaFetch(outboundOf(deps)), overrides.drainMs);
+  const probe = createProbe(deps, relay);
+  const watch = createChannelWatch(deps, probe);
+  const looks = startLooks({
+    ...deps,
+    inbox,
+    condition: () => ledger.condition(),
+    makesBackups: env.backupDir !== "",
+    ...overrides.looks,
+  });
+  const { logRetentionDays } = env;
+  const backups = env.backupDir === "" ? undefined : createBackups(deps, backupPlan(env));
+  const jobs = createScheduler(
+    deps,
+    jobsOf(deps, watch, () => pollTasks(deps), { logRetentionDays, backups }),
+  );
+  const loop = watchEventLoop();
+  const metrics = metricsOf(deps, loop, { ledger, relay, jobs });
+  const gateway: Gateway = {
+    relay,
+    watch,
+    probe,
+    readiness: createReadiness(() => ledger.condition()),
+    metrics: { text: () => metrics.text(), token: env.metricsToken },
+  };
+  return {
+    gateway,
+    jobs,
+    looks,
+    metrics,
+    async stop() {
+      loop.stop();
+      // A copy of many gigabytes would hold up the stop.
+      backups?.stop();
+      await Promise.all([watch.stop(), jobs.stop(), looks.stop()]);
+    },
+  };
+}
+
+export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
+  prepareDataDir(env.dataDir);
+  const lock = lockDataDir(env.dataDir);
+  let node: string | undefined;
+  const logger = overrides.logger ?? createLogger(env.logLevel, undefined, () => node);
+  const clock: Clock = { ...systemClock, ...overrides.clock };
+  refuseLostFile(env.dataDir, env.databaseUrl, env.startsNew);
+  const db = await connectPatiently(env, logger);
   // Before anything is left in the directory: a start that ends here is a first start again.
   await settleIn(db, env.dataDir, env.startsNew);
   await refuseHalfImported(db);
@@ -130,7 +237,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   options.recordWith(recordPrices);
   await settleOrigins({ db, options, clock, record: recordPrices });
   const accounts = await createAccounts({ db, seal, clock, logger });
-  const nodeId = readNodeId(env.dataDir);
+  const nodeId = (node = readNodeId(env.dataDir));
   // What the ledger applies before the services stand was told by an earlier run.
   let lowQuota: LowQuota | undefined;
   const balances: BalanceWatch = {
@@ -139,8 +246,18 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   };
   const { dataDir, journalKeepMinutes } = env;
   const base = { db, clock, logger, seal, options, accounts };
+  const traces = await tracesOf(env, nodeId);
+  const observer = createObserver({ traces, access: env.accessLog ? accessTo(logger) : undefined });
   const limits = createLimitBook({ ...base, nodeId });
-  const ledger = await createLedger({ ...base, limits, dataDir, nodeId, journalKeepMinutes, balances });
+  const ledger = await createLedger({
+    ...base,
+    limits,
+    dataDir,
+    nodeId,
+    journalKeepMinutes,
+    balances,
+    synced: (ms) => observer.synced(ms),
+  });
   // The node has its lease now: a change of the key that began meanwhile has seen it, or is seen here.
   await refuseInRotation(db);
   options.recordWith(optionTrail({ db, clock, ledger }));
@@ -167,6 +284,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     reach,
     ...choosersOf(routing, createCaps(ledger, clock)),
     affinity: createAffinityStore(base),
+    observer,
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),
     version: packageJson.version,
@@ -181,45 +299,24 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const budgetWarnings = createBudgetWarnings(notified);
   limits.warnBy(budgetWarnings.tell);
   accounts.onPlanDue((userId) => renewPlans(deps, userId));
-  const officeRanges = parseRanges(env.rateLimitTrusted);
-  const session: SessionSettings = {
-    accounts,
-    sessions,
-    options,
-    maintenance,
-    limits: createSiteLimits(env.limits, clock, (address) => inRanges(address, officeRanges)),
-    secret: await sessionSecret(db, seal, { fromEnv: env.sessionSecret, nowSeconds }),
-    visitors: createVisitors(parseRanges(env.trustedProxies)),
-  };
-  const relay = createRelay(deps, session.visitors, createMediaFetch(outboundOf(deps)), overrides.drainMs);
-  const probe = createProbe(deps, relay);
-  const watch = createChannelWatch(deps, probe);
-  const looks = startLooks({
-    ...deps,
-    inbox,
-    condition: () => ledger.condition(),
-    ...overrides.looks,
-  });
-  const jobs = createScheduler(
-    deps,
-    jobsOf(deps, watch, () => pollTasks(deps), env.logRetentionDays),
-  );
+  const secret = await sessionSecret(db, seal, { fromEnv: env.sessionSecret, nowSeconds });
+  const session = sessionSettings(env, deps, secret);
+  const work = beginWork(env, { deps, session, ledger, inbox }, overrides);
   return {
     deps,
     session,
-    gateway: { relay, watch, probe, readiness: createReadiness(() => ledger.condition()) },
-    jobs,
+    ...work,
     lowQuota: lowBalances,
     budgetWarnings,
     inbox,
-    looks,
     async close() {
-      await Promise.all([watch.stop(), jobs.stop(), looks.stop()]);
+      await work.stop();
       session.visitors.close();
-      relay.close();
+      work.gateway.relay.close();
       await sessions.close();
       await limits.close();
       await ledger.close();
+      await traces?.close();
       await lowBalances.settled();
       await budgetWarnings.settled();
       await inbox.close();

@@ -18,6 +18,8 @@ import { logClearing } from "./api/log-clearing.ts";
 import { logExport } from "./api/log-export.ts";
 import { inbox } from "./api/inbox.ts";
 import { logs } from "./api/logs.ts";
+import { metrics } from "./api/metrics.ts";
+import type { MetricsAccess } from "./api/metrics.ts";
 import { modelNotices } from "./api/model-notices.ts";
 import { optionPreviews } from "./api/option-previews.ts";
 import { oauthWidgets } from "./api/oauth-widgets.ts";
@@ -60,6 +62,7 @@ export interface Gateway {
   relay: Relay;
   watch: ChannelWatch;
   probe: ChannelProbe;
+  metrics: MetricsAccess;
   readiness: Readiness;
 }
 
@@ -114,12 +117,10 @@ function channelRoutes(
     .use(channels(deps, session)); //      /api/channel
 }
 
-export function createRoutes(
-  deps: Deps,
-  session: SessionSettings,
-  { relay, watch, probe, readiness }: Gateway,
-) {
+export function createRoutes(deps: Deps, session: SessionSettings, gateway: Gateway) {
+  const { relay, watch, probe, readiness } = gateway;
   return new Elysia()
+    .use(metrics(session, gateway.metrics)) // /metrics
     .use(probes(readiness)) //            /healthz, /readyz
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
     .use(anthropicRelay(deps, session, relay)) // /v1/messages

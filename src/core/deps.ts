@@ -20,6 +20,7 @@ import type { Routing } from "./channels/routing.ts";
 import type { Sealer } from "./kit/seal.ts";
 import type { Maintenance } from "./site/maintenance.ts";
 import type { Sessions } from "./users/sessions.ts";
+import type { Observer } from "../observe/observer.ts";
 
 /** Passed in, so that tests never sleep. */
 export interface Clock {
@@ -353,6 +354,8 @@ export interface Inbox {
   gone(kind: InboxKind, subject?: string, tellsBack?: boolean): void;
   /** What of the kind is open, as this node knows it. */
   subjects(kind: InboxKind): string[];
+  /** What the open items of the kind say. */
+  params(kind: InboxKind): InboxParams[];
   summary(): InboxSummary;
   /** Call after each committed change of these rows by hand. */
   changed(ids: readonly number[]): Promise<void>;
@@ -408,6 +411,8 @@ export interface Deps {
   affinity: AffinityStore;
   /** Places under the caps of channels and keys. */
   caps: CapState;
+  /** What is told to those who watch the product. */
+  observer: Observer;
   /** Unix seconds of the start of the process. */
   startedAt: number;
   version: string;

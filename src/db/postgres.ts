@@ -72,7 +72,8 @@ function cancelledBy(client: Sql, signal: AbortSignal): Sql {
 
 export function postgresDatabase(client: Sql): Database {
   const orm = drizzle(client, { casing: "snake_case" });
-  const changes = createChangeFeed(client, orm as unknown as Orm);
+  let heard = () => {};
+  const changes = createChangeFeed(client, () => heard());
 
   async function run<T>(body: (tx: Orm) => Steps<T>): Promise<T> {
     return orm.transaction(async (tx) => {
@@ -105,6 +106,9 @@ export function postgresDatabase(client: Sql): Database {
     announceSteps: (tx, kind, ids) => changes.announceSteps(tx, kind, ids),
     onChange: (kind, listener) => changes.onChange(kind, listener),
     beforeQuery: () => {},
+    onAnswer(listener) {
+      heard = listener;
+    },
     async ping() {
       await client`select 1`;
       return true;

@@ -1,7 +1,7 @@
 // weir import as people call it: what it refuses with which exit code, and where the site lies when it is done.
 // Refuses to start a process for it: the command is a function of its arguments and its directory.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { importCommand } from "../../src/cli/import-command.ts";
@@ -66,6 +66,10 @@ test("the site has its name only when it is whole; a second import is refused", 
   const done = await weir("site", source, "--finish", "--options", options);
   expect([done.code, done.told.includes("of")]).toEqual([0, true]);
   expect(done.said).toContain("new-api-v1 on sqlite");
+  expect([fileIn("site", "weir.sqlite"), fileIn("site", "weir.sqlite.importing")]).toEqual([true, false]);
+  // Killed before the file had its name: the next run gives it.
+  renameSync(join(directory, "site", "weir.sqlite"), join(directory, "site", "weir.sqlite.importing"));
+  expect((await weir("site", source)).said).toBe(done.said);
   expect([fileIn("site", "weir.sqlite"), fileIn("site", "weir.sqlite.importing")]).toEqual([true, false]);
   const again = await weir("site", source);
   expect([again.code, again.told.includes("empty installation")]).toEqual([1, true]);

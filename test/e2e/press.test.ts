@@ -59,9 +59,6 @@ async function visitOf(role: SampleRole, font: FontName, options: object): Promi
   return visit;
 }
 
-const settled = (page: Page) =>
-  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-
 /** The drawer as it opens, folded sections too, with the focus in an empty field that must not be. Says how many buttons. */
 async function openDrawer(page: Page, address: string, count?: number): Promise<number> {
   if (count === undefined) {
@@ -83,10 +80,14 @@ async function openDrawer(page: Page, address: string, count?: number): Promise<
       for (const each of document.querySelectorAll<HTMLElement>("dialog [role=switch]:not(:checked)"))
         each.click();
   });
-  const required = page.locator(`${FIELDS}[required]`);
-  const field = ((await required.count()) > 0 ? required : page.locator(FIELDS)).first();
-  await field.fill("");
-  await field.focus();
+  await page.waitForFunction((fields) => {
+    const all = [...document.querySelectorAll<HTMLInputElement>(fields)];
+    const left = all.find((each) => each.required) ?? all[0];
+    left?.setAttribute("data-left", "");
+    left?.focus();
+    return left !== undefined;
+  }, FIELDS);
+  await page.locator(`${FIELDS}[data-left]`).fill("");
   if (count === undefined) return page.locator(BUTTONS).count();
   await page.waitForFunction(([all, wanted]) => document.querySelectorAll(all).length === wanted, [
     BUTTONS,
@@ -104,19 +105,24 @@ async function goTo(page: Page, address: string): Promise<void> {
 
 /** Presses and says what went wrong; undefined: it stayed and was reached. */
 async function pressSlowly(page: Page, button: Locator): Promise<string | undefined> {
-  await button.evaluate((element) => element.scrollIntoView({ block: "nearest" }));
-  const before = await button.boundingBox();
-  // "Copy as curl" needs more room than a phone has.
-  if (!before) return undefined;
-  const name = await button.evaluate((element) => {
+  const { name, before } = await button.evaluate((element) => {
+    element.scrollIntoView({ block: "nearest" });
     element.setAttribute("data-pressed", "");
     delete document.documentElement.dataset["reached"];
-    return element.getAttribute("aria-label") ?? element.textContent ?? "";
+    return {
+      name: element.getAttribute("aria-label") ?? element.textContent ?? "",
+      before: element.getBoundingClientRect().toJSON() as DOMRect,
+    };
   });
+  // "Copy as curl" needs more room than a phone has.
+  if (before.width === 0) return undefined;
   await page.mouse.move(before.x + before.width / 2, before.y + before.height / 2);
   await page.mouse.down();
-  await settled(page);
-  const during = await button.boundingBox();
+  const during = await page.evaluate(async () => {
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    const pressed = document.querySelector("[data-pressed]");
+    return pressed ? (pressed.getBoundingClientRect().toJSON() as DOMRect) : undefined;
+  });
   await page.mouse.up();
   const isReached = await page.evaluate(() => "reached" in document.documentElement.dataset);
   const moved = during ? Math.max(Math.abs(during.x - before.x), Math.abs(during.y - before.y)) : Infinity;
@@ -141,10 +147,11 @@ async function firstTag(): Promise<string> {
 }
 
 describe("every button of a drawer, from an empty field that must not be", () => {
-  // Every width takes minutes: the long run has them all, the ordinary one the widest and the narrowest.
-  const seen =
-    Bun.env["WEIR_LONG"] === "1" ? SEEN : SEEN.filter((_, at) => at === 0 || at === SEEN.length - 1);
-  for (const { font, ...viewport } of seen) {
+  // Every width takes minutes: the long run has every button at all of them, the ordinary one the even ones at the widest and
+  // the odd ones at the narrowest.
+  const isLong = Bun.env["WEIR_LONG"] === "1";
+  const seen = isLong ? SEEN : SEEN.filter((_, at) => at === 0 || at === SEEN.length - 1);
+  for (const [turn, { font, ...viewport }] of seen.entries()) {
     for (const drawer of DRAWERS) {
       test(`${drawer.name} at ${viewport.width} px, ${font} font: nothing moves under the mouse, every press arrives`, async () => {
         const visit = await visitOf(drawer.role, font, { viewport });
@@ -152,9 +159,12 @@ describe("every button of a drawer, from an empty field that must not be", () =>
         const address = await addressOf(page, drawer);
         const count = await openDrawer(page, address);
         expect(count).toBeGreaterThan(2);
+        const pressed = Array.from({ length: count }, (_, index) => index).filter(
+          (index) => isLong || index % seen.length === turn,
+        );
         const wrong: string[] = [];
-        for (let index = 0; index < count; index++) {
-          if (index > 0) await openDrawer(page, address, count);
+        for (const [at, index] of pressed.entries()) {
+          if (at > 0) await openDrawer(page, address, count);
           const found = await pressSlowly(page, page.locator(BUTTONS).nth(index));
           if (found !== undefined) wrong.push(found);
         }

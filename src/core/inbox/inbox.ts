@@ -2,7 +2,7 @@
 // Refuses to disturb whoever reports: what is raised waits in memory until the database takes it.
 import type { Deps, Inbox, InboxCause, InboxSummary, UserAccount } from "../deps.ts";
 import { inboxKinds } from "../../shared/inbox.ts";
-import type { InboxKind } from "../../shared/inbox.ts";
+import type { InboxKind, InboxParams } from "../../shared/inbox.ts";
 import { isQueryAway } from "../../db/away.ts";
 import { DatabaseBusy } from "../../db/database.ts";
 import { within } from "../kit/deadline.ts";
@@ -155,6 +155,10 @@ class InboxState implements InboxService {
     );
     const open = this.#open.filter((each) => each.kind === kind);
     return [...new Set([...open, ...waiting].map(({ subject }) => subject))];
+  }
+
+  params(kind: InboxKind): InboxParams[] {
+    return this.#open.filter((each) => each.kind === kind).map(({ params }) => params);
   }
 
   summary(): InboxSummary {

@@ -16,6 +16,7 @@ import { endPending } from "./items.ts";
 import type { LedgerItem } from "./items.ts";
 import { KEEP_MINUTES, openJournal } from "./journal/journal.ts";
 import type { Journal } from "./journal/journal.ts";
+import { watchJournal } from "./journal/watched.ts";
 import { createLedgerHealth } from "./ledger-health.ts";
 import type { LedgerHealth } from "./ledger-health.ts";
 import type { LimitBook } from "../limits/limits.ts";
@@ -45,6 +46,8 @@ export interface LedgerService extends Ledger {
   backlog(): number;
   /** For the inbox: whether calls can be recorded, what was lost since the start, how long the database is silent. */
   condition(): { canRecord: boolean; lost: number; silentMs: number };
+  /** For those who watch: what waits for the tables and for how long, and what was lost or refused since the start. */
+  lag(): { waiting: number; oldestMs: number; refused: number };
 }
 
 export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "options" | "dataDir" | "nodeId"> {
@@ -61,6 +64,8 @@ export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "opti
   limits?: LimitBook;
   /** Told of every balance that changed, after the commit. */
   balances?: BalanceWatch;
+  /** Told how long each durable write to the journal took. */
+  synced?: (ms: number) => void;
 }
 
 /** Resolves after what an earlier run left in the journal has been applied. */
@@ -68,7 +73,11 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const { db, clock, logger, options, accounts, dataDir } = deps;
   const databaseWaitMs = deps.databaseWaitMs ?? DATABASE_WAIT_MS;
   const keepMs = (deps.journalKeepMinutes ?? KEEP_MINUTES) * 60_000;
-  const journal = deps.journal ?? openJournal<LedgerItem>(dataDir, logger, { keepMs });
+  const opened = deps.journal ?? openJournal<LedgerItem>(dataDir, logger, { keepMs });
+  const journal = watchJournal(opened, {
+    monotonicMs: deps.monotonicMs ?? (() => performance.now()),
+    synced: deps.synced ?? (() => undefined),
+  });
   const lease = await takeLease(deps);
   const outage = db.client
     ? undefined
@@ -91,6 +100,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   await openCoarse(db, options.get("site.time_zone"));
   await store.start();
   const health = createLedgerHealth({ db, clock, logger, dataDir, lease, journal });
+  if (outage) db.onAnswer(() => outage.answered());
   await outage?.start();
   await shared?.releaseOwn();
 
@@ -138,6 +148,11 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       lost: queue.lost(),
       silentMs: outage?.silentMs() ?? 0,
     }),
+    lag() {
+      const waiting = store.backlog();
+      const oldestMs = journal.oldestMs(journal.lastPosition - waiting);
+      return { waiting, oldestMs, refused: queue.lost() + journal.refused() };
+    },
     place: () => outage?.place() ?? LONE_NODE,
     entered,
     flush,

@@ -49,6 +49,7 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
       checkWanted(services, call);
       plan = planned;
       const startedMs = performance.now();
+      call.record.askedMs = startedMs;
       try {
         return await openAnswer(services, call, plan, attempt.limits);
       } catch (error) {
@@ -146,6 +147,7 @@ function policyOf(call: Call): AttemptPolicy {
   return {
     accepts,
     dialect: endpoint.dialect,
+    endpoint: endpoint.name,
     tellsEnd: endsLater(call),
   };
 }

@@ -6,6 +6,7 @@ import type { Reservation } from "../../core/deps.ts";
 import type { OptionStore } from "../../core/options/store.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
 import type { CanonicalRequest } from "../../protocol/canonical.ts";
+import type { CallRecord } from "../../observe/record.ts";
 import type { Indexed } from "../../shared/indexed-set.ts";
 import { DIALECTS } from "../../protocol/dialects.ts";
 import { Failure } from "../../shared/failures.ts";
@@ -71,6 +72,8 @@ export interface Call extends Indexed {
   readonly wantsUsage: boolean;
   /** performance.now() of the start. */
   readonly startedMs: number;
+  /** What is told of it when it is over. */
+  readonly record: CallRecord;
   /** Units, once it is settled. */
   charged: number | undefined;
   readonly attempts: AttemptNote[];

@@ -5,6 +5,7 @@ import type { Picker } from "../../core/channels/picker.ts";
 import { keyFields } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
+import type { CallRecord } from "../../observe/record.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
 import { Failure } from "../../shared/failures.ts";
 import { unserved } from "./admission.ts";
@@ -25,6 +26,8 @@ import type { Patience } from "./patience.ts";
 import { goneReason } from "./plan.ts";
 import { errorEntry, markTold } from "./refusal-rows.ts";
 import { mayRetry } from "./retry-rules.ts";
+import { tellFailedAttempt, tellServedAttempt } from "./telling.ts";
+import type { ToldAttempt } from "./telling.ts";
 
 /** One of each per process. */
 export interface AttemptServices {
@@ -51,6 +54,8 @@ export interface AttemptedRequest {
   /** performance.now() of the start. */
   readonly startedMs: number;
   readonly wantsStream: boolean;
+  /** Of a call that is told as one when it is over. */
+  readonly record?: CallRecord;
   /** A channel asked on purpose: what it answers says nothing about its health, its keys or its status. */
   readonly isTest?: boolean;
 }
@@ -65,6 +70,8 @@ export interface AttemptPolicy {
   keepsLease?: true;
   /** In whose words the error rows are written. */
   dialect: DialectName;
+  /** What the attempts are counted as. */
+  endpoint: string;
   /**
    * Keys take turns, unless later requests have to reach the account that served this one: then it is always the
    * first key that does not rest.
@@ -160,6 +167,8 @@ export async function attemptChannels<T>(
       const result = await tryOne(attempt);
       if (policy.tellsEnd !== true && policy.keepsLease !== true) lease.release();
       note(request, channel, startedMs, "ok", 200);
+      const goesOn = policy.tellsEnd === true || policy.keepsLease === true;
+      tellServedAttempt(deps, toldAttempt(run, attempt, startedMs), goesOn);
       if (request.affinity) keepServed(services, { ...request, affinity: request.affinity }, attempt);
       if (!request.isTest) {
         const nowMs = clock.monotonicMs();
@@ -184,6 +193,8 @@ export async function attemptChannels<T>(
         throw failed;
       }
       note(request, channel, startedMs, failed.failure.code, failed.failure.upstreamStatus);
+      tellFailedAttempt(deps, toldAttempt(run, attempt, startedMs), failed);
+      if (request.record) request.record.triedMs += performance.now() - startedMs;
       last = failed;
       if (!goesOn(run, attempt, failed)) break;
       triesLeft--;
@@ -369,6 +380,17 @@ function note(
     code,
     ...(status === undefined || code === "ok" ? {} : { status }),
   });
+}
+
+function toldAttempt(
+  { request, policy }: Run,
+  { channel, group }: ChannelAttempt,
+  startedMs: number,
+): ToldAttempt {
+  const ms = performance.now() - startedMs;
+  const { model, record, attempts } = request;
+  const note = attempts.at(-1);
+  return { channel, group, model, endpoint: policy.endpoint, ms, startedMs, record, note };
 }
 
 /** An error row for the failed attempt. */

@@ -5,6 +5,7 @@ import { CHANNEL_TEST } from "../../core/logs/sentences.ts";
 import { rootAccount } from "../../core/users/notify.ts";
 import { newRequestId } from "../../http/request-id.ts";
 import { LogType } from "../../shared/enums.ts";
+import { newRecord } from "../../observe/record.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { TestCall } from "../endpoints/test-endpoints.ts";
 import { TEST_ENDPOINTS } from "../endpoints/test-endpoints.ts";
@@ -114,6 +115,7 @@ export function freeCall(
     wantsArray: false,
     wantsUsage: false,
     startedMs: performance.now(),
+    record: newRecord(),
     charged: undefined,
     attempts: [],
     pinned: channel,

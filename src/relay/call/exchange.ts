@@ -8,6 +8,9 @@ import { relayLanguageOf } from "../../http/messages.ts";
 import { newRequestId } from "../../http/request-id.ts";
 import type { Work } from "../../http/visitors.ts";
 import type { OptionStore } from "../../core/options/store.ts";
+import { idsOf } from "../../observe/trace-context.ts";
+import { newRecord } from "../../observe/record.ts";
+import type { CallRecord } from "../../observe/record.ts";
 import type { Failure } from "../../shared/failures.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { corsHeaders } from "../wire/cors.ts";
@@ -18,6 +21,7 @@ import type { Caller } from "./admission.ts";
 import { logRefusal } from "./refusal-rows.ts";
 import type { RefusalServices, RefusedRequest } from "./refusal-rows.ts";
 import type { CallServices } from "./services.ts";
+import { tellRefused } from "./telling.ts";
 
 export interface RelayRequest {
   request: Request;
@@ -26,6 +30,8 @@ export interface RelayRequest {
   pathModel?: string;
   /** What the address says about streaming (Gemini): in events, as a JSON array, or not at all. */
   pathStream?: "events" | "array" | "none";
+  /** What it counts as, where it only asks about a call of the endpoint. */
+  countsAs?: "count" | "quote";
 }
 
 export interface Exchange {
@@ -34,10 +40,13 @@ export interface Exchange {
   readonly pathModel: RelayRequest["pathModel"];
   readonly pathStream: RelayRequest["pathStream"];
   readonly requestId: string;
+  readonly countsAs: RelayRequest["countsAs"];
   /** For the language of what the gateway itself says. */
   readonly options: Pick<OptionStore, "get">;
   /** performance.now() of the start. */
   readonly startedMs: number;
+  /** What is told of it when it is over. */
+  readonly record: CallRecord;
   /** The request rate that the caller is under; undefined where there is none. */
   rate: { rule: RateRule; userId: number; isAdmitted: boolean } | undefined;
   /** From the body's last byte on. */
@@ -52,7 +61,7 @@ export interface Exchange {
 /** Runs the exchange to its response. Never throws: what fails is answered in the client's dialect. */
 export async function runExchange(
   services: CallServices,
-  { request, endpoint, pathModel, pathStream }: RelayRequest,
+  { request, endpoint, pathModel, pathStream, countsAs }: RelayRequest,
   answer: (services: CallServices, exchange: Exchange) => Promise<Response>,
 ): Promise<Response> {
   const refused = refuseBadHost({ request });
@@ -64,8 +73,10 @@ export async function runExchange(
     pathModel,
     pathStream,
     requestId: newRequestId(deps.clock.nowMs()),
+    countsAs,
     options: deps.options,
     startedMs: performance.now(),
+    record: newRecord(deps.observer.traces?.begin(request.headers.get("traceparent"))),
     rate: undefined,
     work: undefined,
     caller: undefined,
@@ -123,32 +134,49 @@ export function viewOf({
   return { dialect: endpoint.dialect, language: relayLanguageOf(request, options), requestId };
 }
 
+type ExplainServices = RefusalServices & { deps: Pick<Deps, "logger" | "observer" | "routing"> };
+
 /**
  * The failure that an error means to the client. What nobody expected is logged with its cause, and a call whose key is
  * known leaves a row.
  */
 export function explain(
-  services: RefusalServices & { deps: Pick<Deps, "logger"> },
-  request: RefusedRequest,
+  services: ExplainServices,
+  request: RefusedRequest & { endpoint?: { readonly name: string }; record?: CallRecord; request?: Request },
   error: unknown,
 ): Failure {
   const { logger } = services.deps;
-  const { requestId } = request;
+  const { requestId, endpoint, caller, model, startedMs, record } = request;
   const failure = asFailure(error);
   if (failure.kind === "internal" && failure.cause !== undefined) {
     const { cause } = failure;
     logger.error("relayed call failed", {
-      requestId,
+      request_id: requestId,
+      trace_id: record?.trace?.traceId ?? idsOf(request.request?.headers.get("traceparent") ?? null)?.traceId,
       code: failure.code,
       error: cause instanceof Error ? (cause.stack ?? cause.message) : "thrown value",
     });
   }
   logRefusal(services, request, failure);
+  if (endpoint) {
+    const told = {
+      endpoint: endpoint.name,
+      group: caller?.group,
+      model,
+      requestId,
+      startedMs,
+      caller,
+      record,
+    };
+    tellRefused(services.deps, told, failure);
+  }
   return failure;
 }
 
 function refusal(services: CallServices, exchange: Exchange, error: unknown): Response {
-  const failure = explain(services, { ...exchange, dialect: exchange.endpoint.dialect }, error);
+  const { endpoint, countsAs } = exchange;
+  const told = countsAs === undefined ? endpoint : { name: countsAs };
+  const failure = explain(services, { ...exchange, dialect: endpoint.dialect, endpoint: told }, error);
   const view = { ...viewOf(exchange), omitId: exchange.omitsId };
   return renderFailure(failure, view, corsHeaders(exchange.request));
 }
@@ -163,17 +191,17 @@ export interface PlainRequest {
   requestId?: string;
   startedMs?: number;
   omitId?: boolean;
+  /** Where it counts among the requests of clients. */
+  endpoint?: { readonly name: string };
 }
 
 /** The refusal of a request that is no exchange, in the words of its dialect; it leaves its row like any other. */
-export function refusePlain(
-  services: RefusalServices & { deps: Pick<Deps, "logger"> },
-  plain: PlainRequest,
-  error: unknown,
-): Response {
+export function refusePlain(services: ExplainServices, plain: PlainRequest, error: unknown): Response {
   const { request, dialect, caller, model, omitId = false } = plain;
   const { requestId = newRequestId(), startedMs = performance.now() } = plain;
-  const failure = explain(services, { requestId, caller, model, startedMs, dialect }, error);
+  const { endpoint } = plain;
+  const known = { requestId, caller, model, startedMs, dialect, ...(endpoint ? { endpoint } : {}) };
+  const failure = explain(services, known, error);
   const view = { dialect, language: relayLanguageOf(request, services.deps.options), requestId, omitId };
   return renderFailure(failure, view, corsHeaders(request));
 }

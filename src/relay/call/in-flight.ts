@@ -19,6 +19,7 @@ export interface InFlightCalls extends ReadingOn {
   add(call: Call): void;
   /** Settled or released. */
   remove(call: Call): void;
+  readonly size: number;
   /** The process ends its calls: no upstream is called any more. */
   readonly isEnding: boolean;
   /** Resolves when no call is in flight. */
@@ -63,6 +64,9 @@ export function createInFlightCalls(readOnMs: () => number): InFlightCalls {
       if (calls.size > 0 || !idle) return;
       idle.resolve();
       idle = undefined;
+    },
+    get size() {
+      return calls.size;
     },
     get isEnding() {
       return isEnding;

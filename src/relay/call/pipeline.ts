@@ -25,7 +25,7 @@ import { simulateRoute } from "./simulate.ts";
 import type { RouteQuestion, RouteReport } from "../../core/channels/route-report.ts";
 import { createErrorRows } from "./error-rows.ts";
 import { explain, runExchange, viewOf } from "./exchange.ts";
-import type { RelayRequest } from "./exchange.ts";
+import type { Exchange, RelayRequest } from "./exchange.ts";
 import { createUsualOutput } from "./usual-output.ts";
 import { createInFlightCalls } from "./in-flight.ts";
 import { createLockstep, line, lineOnArrival } from "./lockstep.ts";
@@ -38,6 +38,7 @@ import { respond, streamHeaders } from "./respond.ts";
 import { createResponseAffinity } from "./response-affinity.ts";
 import type { CallServices, RelayParts } from "./services.ts";
 import { settle, settleUnanswered } from "./settle-answer.ts";
+import { tellAnswered } from "./telling.ts";
 import { warmProbe } from "./warm-probe.ts";
 import { createWordScreens } from "./word-screens.ts";
 
@@ -115,9 +116,26 @@ export interface Relay {
   idle(): Promise<void>;
   /** The process has to stop: ends what is in flight, settled and with its failure. Resolves when all of it is. */
   endAll(): Promise<void>;
+  /** Calls in flight, also those without a client. */
+  inFlight(): number;
   /** What realtime sessions and tasks share with the other calls. */
   readonly parts: RelayParts;
   close(): void;
+}
+
+/** An answer about a call that nobody made. */
+function counted({ deps }: CallServices, exchange: Exchange, response: Response): Response {
+  const { countsAs = exchange.endpoint.name, caller, model = "", startedMs } = exchange;
+  const group = caller?.group ?? "";
+  tellAnswered(deps, {
+    endpoint: countsAs,
+    channel: undefined,
+    group,
+    model,
+    startedMs,
+    reason: "completed",
+  });
+  return response;
 }
 
 /** What is read on after the client left: enough to see the usage of a stream that was nearly done. */
@@ -140,21 +158,32 @@ export function createRelay(
         SERVE_RECEIVED.run(services, await receiveInSession(services, exchange, session)),
       ),
     count: (call, encode) =>
-      runExchange(services, call, async (_, exchange) =>
-        countForClient(services, counting, await admit(services, exchange), encode),
+      runExchange(services, { ...call, countsAs: "count" }, async (_, exchange) =>
+        counted(
+          services,
+          exchange,
+          await countForClient(services, counting, await admit(services, exchange), encode),
+        ),
       ),
     quote: (call, surfaceOf) =>
-      runExchange(services, call, async (_, exchange) =>
-        quoteForClient(services, await admit(services, exchange), surfaceOf),
+      runExchange(services, { ...call, countsAs: "quote" }, async (_, exchange) =>
+        counted(
+          services,
+          exchange,
+          await quoteForClient(services, await admit(services, exchange), surfaceOf),
+        ),
       ),
     quoteSession: (call, session) =>
-      runExchange(services, call, (_, exchange) => quoteInSession(services, exchange, session)),
+      runExchange(services, { ...call, countsAs: "quote" }, async (_, exchange) =>
+        counted(services, exchange, await quoteInSession(services, exchange, session)),
+      ),
     probe: (channel, test) => testChannel(services, channel, test),
     warm: (probe) => warmProbe(services, probe),
     dryRun: (user, channel, request) => dryRun(services, user, channel, request),
     route: (question, token) => simulateRoute(services, question, token),
     idle: () => inFlight.idle(),
     endAll: () => inFlight.endAll(),
+    inFlight: () => inFlight.size,
     close() {
       services.errorRows.close();
       services.counter.close();

@@ -207,6 +207,7 @@ function callOf(
     wantsArray: exchange.pathStream === "array",
     wantsUsage: wantsUsage(received),
     startedMs: exchange.startedMs,
+    record: exchange.record,
     charged: undefined,
     attempts: [],
     pinned: request.pinned,

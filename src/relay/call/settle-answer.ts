@@ -23,6 +23,7 @@ import { choicesIn, limitFrames } from "./limit-frames.ts";
 import type { CallServices } from "./services.ts";
 import { settleCall } from "./settle.ts";
 import { coverFull } from "./stream-hold.ts";
+import { tellRefused, tellStreamedAttempt } from "./telling.ts";
 import { upstreamIdOf } from "./upstream-id.ts";
 
 /** An answer that may leave: its call is settled, or will be before its last bytes leave. */
@@ -123,6 +124,7 @@ async function settleStream(services: CallServices, answer: StreamAnswer): Promi
   } catch (error) {
     const failure =
       error instanceof Failure ? error : new Failure("internal", "relay_internal", { cause: error });
+    tellRefused(services.deps, { ...call, endpoint: call.endpoint.name }, failure);
     tail = failureTail(answer, failure);
   }
   relay.finish(tail);
@@ -228,6 +230,7 @@ function tellEnd(
   reason: EndReason,
 ): void {
   call.lease?.release();
+  tellStreamedAttempt(deps, call, plan.channel, reason);
   if (call.isTest) return;
   const nowMs = deps.clock.monotonicMs();
   const { channel, keyIndex } = plan;

@@ -29,6 +29,7 @@ import type { Plan } from "./plan.ts";
 import type { RulesDone } from "./rules.ts";
 import type { RuleAct } from "../wire/run-rules.ts";
 import type { CallServices } from "./services.ts";
+import { tellSettled } from "./telling.ts";
 import { upstreamCost } from "./upstream-cost.ts";
 import { estimateTokens } from "../meter/token-count.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
@@ -69,83 +70,95 @@ const MAX_DROPPED = 50;
  * (undefined when nothing was).
  */
 export async function settleCall(
-  { inFlight, counter, deps }: Pick<CallServices, "inFlight" | "counter" | "deps">,
+  services: Pick<CallServices, "inFlight" | "counter" | "deps">,
   call: Call,
   plan: Plan,
   end: CallEnd,
 ): Promise<Usage | undefined> {
+  const endedMs = performance.now();
   try {
-    const trust = usageTrust(end.usage, end.usageFinal);
-    const own =
-      trust === "reported" || trust === "partial" || !end.sawText
-        ? undefined
-        : await ownUsage(counter, call, plan, end.json);
-    const known = own ? "reported" : trust;
-    const decision = decideCharge({ end: end.reason, usage: known, tokens: end.sawText ? "some" : "none" });
-    const found = own ?? usageOf(decision, counter, call, plan, end);
-    // Usually at once: a promise for every call would cost each of them a turn.
-    const usage = found instanceof Promise ? await found : found;
-    const price = withTier(call.price, plan.tier);
-    const facts: CallFacts = {
-      ...(usage.calls.webSearch > 0 ? { searchSize: searchSizeOf(call.billed ?? call.body.json) } : {}),
-      servedTier: servedTier(end, plan),
-      surface: call.endpoint.name === "messages" ? "messages" : undefined,
-      quotaCap: quotaCapOf(decision.rule) ?? call.hold.cap,
-      ...pieces(call, plan, decision, end.json),
-    };
-    const charge = costOf(price, usage, facts);
-    call.charged = charge.quota;
-    const capped =
-      call.hold.cap === undefined
-        ? undefined
-        : await capFields(
-            call.hold.cap,
-            end,
-            decision,
-            (tokens) =>
-              costOf(price, withCountedOutput(usage, tokens), { ...facts, quotaCap: undefined }).quota -
-              charge.quota,
-          );
-    const costed = deps.costs.has(plan.channel.id)
-      ? await upstreamCost(deps, {
-          call,
-          plan,
+    const usage = await chargeCall(services, call, plan, end);
+    tellSettled(services.deps, call, plan.channel, { end, endedMs, usage });
+    return usage;
+  } finally {
+    services.inFlight.remove(call);
+  }
+}
+
+async function chargeCall(
+  { counter, deps }: Pick<CallServices, "counter" | "deps">,
+  call: Call,
+  plan: Plan,
+  end: CallEnd,
+): Promise<Usage | undefined> {
+  const trust = usageTrust(end.usage, end.usageFinal);
+  const own =
+    trust === "reported" || trust === "partial" || !end.sawText
+      ? undefined
+      : await ownUsage(counter, call, plan, end.json);
+  const known = own ? "reported" : trust;
+  const decision = decideCharge({ end: end.reason, usage: known, tokens: end.sawText ? "some" : "none" });
+  const found = own ?? usageOf(decision, counter, call, plan, end);
+  // Usually at once: a promise for every call would cost each of them a turn.
+  const usage = found instanceof Promise ? await found : found;
+  const price = withTier(call.price, plan.tier);
+  const facts: CallFacts = {
+    ...(usage.calls.webSearch > 0 ? { searchSize: searchSizeOf(call.billed ?? call.body.json) } : {}),
+    servedTier: servedTier(end, plan),
+    surface: call.endpoint.name === "messages" ? "messages" : undefined,
+    quotaCap: quotaCapOf(decision.rule) ?? call.hold.cap,
+    ...pieces(call, plan, decision, end.json),
+  };
+  const charge = costOf(price, usage, facts);
+  call.charged = charge.quota;
+  const capped =
+    call.hold.cap === undefined
+      ? undefined
+      : await capFields(
+          call.hold.cap,
           end,
           decision,
-          facts,
-          charged: usage,
-          quota: charge.quota,
-        })
-      : undefined;
-    const cache = cacheUseOf(call, usage, (without) => costOf(price, without, facts).quota - charge.quota);
-    if (cache) noteUse(deps, call, usage, cache);
-    call.lease?.spend(promptTokens(usage) + completionTokens(usage));
-    await call.reservation.settle({
-      quota: charge.quota,
-      promptTokens: promptTokens(usage),
-      completionTokens: completionTokens(usage),
-      modelName: call.model,
-      channelId: plan.channel.id,
-      keyId: plan.channel.keyRows[plan.keyIndex]?.id,
-      group: call.group,
-      isStream: end.isStream,
-      useTimeMs: Math.round(performance.now() - call.startedMs),
-      content: sentence(call, decision),
-      object: end.object,
-      ...(costed ? { cost: costed } : {}),
-      cache,
-      ...(call.caller.tokenName === undefined ? {} : { tokenName: call.caller.tokenName }),
-      other: Object.assign(
-        charge.other,
-        otherFields(call, plan, end, { decision, cost: costed }),
-        own?.estimated === true ? { estimated: true } : {},
-        capped,
-      ),
-    });
-    return decision.rule === "release" ? undefined : usage;
-  } finally {
-    inFlight.remove(call);
-  }
+          (tokens) =>
+            costOf(price, withCountedOutput(usage, tokens), { ...facts, quotaCap: undefined }).quota -
+            charge.quota,
+        );
+  const costed = deps.costs.has(plan.channel.id)
+    ? await upstreamCost(deps, {
+        call,
+        plan,
+        end,
+        decision,
+        facts,
+        charged: usage,
+        quota: charge.quota,
+      })
+    : undefined;
+  const cache = cacheUseOf(call, usage, (without) => costOf(price, without, facts).quota - charge.quota);
+  if (cache) noteUse(deps, call, usage, cache);
+  call.lease?.spend(promptTokens(usage) + completionTokens(usage));
+  await call.reservation.settle({
+    quota: charge.quota,
+    promptTokens: promptTokens(usage),
+    completionTokens: completionTokens(usage),
+    modelName: call.model,
+    channelId: plan.channel.id,
+    keyId: plan.channel.keyRows[plan.keyIndex]?.id,
+    group: call.group,
+    isStream: end.isStream,
+    useTimeMs: Math.round(performance.now() - call.startedMs),
+    content: sentence(call, decision),
+    object: end.object,
+    ...(costed ? { cost: costed } : {}),
+    cache,
+    ...(call.caller.tokenName === undefined ? {} : { tokenName: call.caller.tokenName }),
+    other: Object.assign(
+      charge.other,
+      otherFields(call, plan, end, { decision, cost: costed }),
+      own?.estimated === true ? { estimated: true } : {},
+      capped,
+    ),
+  });
+  return decision.rule === "release" ? undefined : usage;
 }
 
 /** What a fixed price is multiplied by; nothing for a call that is not charged, or that made no piece. */

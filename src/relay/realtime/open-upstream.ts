@@ -47,7 +47,12 @@ export async function openUpstream(
     return await attemptChannels(
       services,
       request,
-      { accepts: (channel) => canServe(channel, model), dialect: "openai-chat", keepsLease: true },
+      {
+        accepts: (channel) => canServe(channel, model),
+        dialect: "openai-chat",
+        endpoint: "realtime",
+        keepsLease: true,
+      },
       (attempt) => openOne(services, holds, request, attempt),
     );
   } catch (error) {

@@ -61,6 +61,8 @@ interface Services extends AttemptServices {
 
 /** The caller of an open session is a stranger no more. */
 const ACCEPTED: Pick<Visitors, "lookUp"> = { lookUp: (_request, _shown, work) => work() };
+/** What its refusals count as. */
+const REALTIME = { name: "realtime" } as const;
 const BYTES_PER_MIB = 1024 * 1024;
 
 export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
@@ -94,7 +96,8 @@ export function createRealtime(deps: Deps, parts: RelayParts): Realtime {
         return undefined;
       } catch (error) {
         const model = namedModel(request);
-        const plain = { request, requestId, caller, model, startedMs, dialect: "openai-chat" } as const;
+        const dialect = "openai-chat";
+        const plain = { request, requestId, caller, model, startedMs, dialect, endpoint: REALTIME } as const;
         const response = refusePlain(services, plain, error);
         if (response.status === 426) response.headers.set("upgrade", "websocket");
         return response;

@@ -8,6 +8,7 @@ import type { CallFacts } from "../../core/prices/prices.ts";
 import { decideCharge, isEstimated, quotaCapOf, usageTrust } from "../../core/ledger/settle-policy.ts";
 import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
 import { messageText } from "../../http/messages.ts";
+import { tellAnswered } from "../call/telling.ts";
 import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { isCut } from "../wire/stream-end.ts";
@@ -87,7 +88,19 @@ export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
     ...(caller.tokenName === undefined ? {} : { tokenName: caller.tokenName }),
     other: Object.assign(charge.other, turnFields(ended, decision, cost), lost > 0 ? { over_cap: lost } : {}),
   });
-  return decision.rule === "release" ? undefined : usage;
+  const charged = decision.rule === "release" ? undefined : usage;
+  const { firstOutputMs } = meter;
+  tellAnswered(deps, {
+    endpoint: "realtime",
+    channel,
+    group: caller.group,
+    model,
+    startedMs,
+    reason: end,
+    firstByteMs: firstOutputMs === 0 ? undefined : Math.max(0, firstOutputMs - startedMs),
+    usage: charged,
+  });
+  return charged;
 }
 
 async function chargedUsage({ parts, meter, reported }: EndedTurn, { rule }: ChargeDecision): Promise<Usage> {

@@ -12,6 +12,7 @@ import { refusePlain } from "../call/exchange.ts";
 import type { PlainRequest } from "../call/exchange.ts";
 import type { Relay } from "../call/pipeline.ts";
 import { isTold, logRefusal } from "../call/refusal-rows.ts";
+import { tellRefused } from "../call/telling.ts";
 import type { RefusalServices } from "../call/refusal-rows.ts";
 import { corsHeaders } from "../wire/cors.ts";
 import { readBody } from "../wire/read-body.ts";
@@ -127,13 +128,23 @@ function errorAnswer<Row extends TaskRow>(
   refused: RefusedTask,
   error: unknown,
 ): Response {
-  if (!(error instanceof TaskError)) return refusePlain(refused.services, refused, error);
+  const endpoint = { name: wire.provider };
+  if (!(error instanceof TaskError)) return refusePlain(refused.services, { ...refused, endpoint }, error);
   const { request, caller, model, startedMs } = refused;
   const requestId = newRequestId();
   if (!isTold(error)) {
     const { status, reason, message } = error;
     const failure = new Failure("client", reason, { status, text: message.trim() });
     logRefusal(refused.services, { requestId, caller, model, startedMs, dialect: refused.dialect }, failure);
+    const told = {
+      endpoint: wire.provider,
+      group: caller?.group,
+      model,
+      requestId,
+      startedMs,
+      record: undefined,
+    };
+    tellRefused(refused.services.deps, told, failure);
   }
   const answer = taskJson(request, wire.errorBody(error), error.status);
   answer.headers.set(REQUEST_ID_HEADER, requestId);

@@ -20,6 +20,7 @@ import { quotedPrices } from "../call/quote-id.ts";
 import { attemptChannels } from "../call/channel-attempts.ts";
 import type { AttemptPolicy, ChannelAttempt } from "../call/channel-attempts.ts";
 import type { Relay } from "../call/pipeline.ts";
+import { tellAnswered } from "../call/telling.ts";
 import { corsHeaders } from "../wire/cors.ts";
 import { holdPrice, settleTask, taskCallPrice, taskPrice } from "./charge.ts";
 import type { TaskCall, TaskPrice } from "./charge.ts";
@@ -118,6 +119,14 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
         },
       );
     } else await held.release();
+    tellAnswered(deps, {
+      endpoint: wire.provider,
+      channel,
+      group,
+      model: submission.model,
+      startedMs: call.startedMs,
+      reason: "completed",
+    });
     return new Response(submission.reply?.(answer) ?? answer.text, {
       status: answer.status,
       headers: {
@@ -224,7 +233,12 @@ async function askChannels<Row extends TaskRow>(
 
 function policyOf<Row extends TaskRow>(wire: TaskWire<Row>): AttemptPolicy {
   const isOfFamily = ({ type }: Channel): boolean => providerOf(type)?.tasks === wire.provider;
-  const shared = { dialect: "openai-chat", keepsToFirstKey: true, noChannelCode: "no_channel" } as const;
+  const shared = {
+    dialect: "openai-chat",
+    endpoint: wire.provider,
+    keepsToFirstKey: true,
+    noChannelCode: "no_channel",
+  } as const;
   if (wire.triesOtherChannels) return { ...shared, accepts: isOfFamily };
   /** The one that was tried first. */
   let only: Channel | undefined;

@@ -103,10 +103,10 @@ const bringIn = (db: Database, text: string, tell?: (table: string) => void) =>
   enterLines(db, linesOf(pieces(text)), tell);
 
 /** What it was refused with; undefined: it was not. */
-const refusalOf = (entering: Promise<unknown>): Promise<unknown> =>
+const refusalOf = (entering: Promise<unknown>): Promise<Error | undefined> =>
   entering.then(
     () => undefined,
-    (error: unknown) => error,
+    (error: unknown) => error as Error,
   );
 
 let directory = "";

@@ -3,6 +3,7 @@
 import { Elysia } from "elysia";
 import type { AnyElysia } from "elysia";
 import packageJson from "../package.json" with { type: "json" };
+import { createBackups } from "./core/backup/schedule.ts";
 import { createAccounts } from "./core/users/accounts.ts";
 import { systemClock } from "./core/kit/clock.ts";
 import type { Clock, Deps, Logger, BalanceWatch } from "./core/deps.ts";
@@ -50,6 +51,7 @@ import { createSiteLimits } from "./core/kit/site-limits.ts";
 import { connect } from "./db/connect.ts";
 import type { Database } from "./db/database.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
+import { backupPlan } from "./backup-process.ts";
 import type { Env } from "./env.ts";
 import { refuseHalfImported } from "./import/state.ts";
 import { inRanges, parseRanges } from "./http/address.ts";
@@ -111,7 +113,7 @@ export interface Overrides {
   /** Rails of payment in place of the shipped ones; their options have been made known (`addRailOptions`). */
   rails?: readonly PaymentRail[];
   /** What the inbox takes for the space on the disk, and for an outage. */
-  looks?: Pick<LookDeps, "diskSpace" | "awayMs">;
+  looks?: Pick<LookDeps, "diskSpace" | "awayMs" | "makesBackups">;
 }
 
 const guardOf =
@@ -182,10 +184,18 @@ function beginWork(
   const relay = createRelay(deps, session.visitors, createMediaFetch(outboundOf(deps)), overrides.drainMs);
   const probe = createProbe(deps, relay);
   const watch = createChannelWatch(deps, probe);
-  const looks = startLooks({ ...deps, inbox, condition: () => ledger.condition(), ...overrides.looks });
+  const looks = startLooks({
+    ...deps,
+    inbox,
+    condition: () => ledger.condition(),
+    makesBackups: env.backupDir !== "",
+    ...overrides.looks,
+  });
+  const { logRetentionDays } = env;
+  const backups = env.backupDir === "" ? undefined : createBackups(deps, backupPlan(env));
   const jobs = createScheduler(
     deps,
-    jobsOf(deps, watch, () => pollTasks(deps), env.logRetentionDays),
+    jobsOf(deps, watch, () => pollTasks(deps), { logRetentionDays, backups }),
   );
   const loop = watchEventLoop();
   const metrics = metricsOf(deps, loop, { ledger, relay, jobs });
@@ -204,6 +214,8 @@ function beginWork(
     metrics,
     async stop() {
       loop.stop();
+      // A copy of many gigabytes would hold up the stop.
+      backups?.stop();
       await Promise.all([watch.stop(), jobs.stop(), looks.stop()]);
     },
   };

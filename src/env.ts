@@ -1,10 +1,12 @@
 // The only reader of process.env: every setting of the process, checked once at the start.
 // Refuses a wrong value with one sentence that names the variable.
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
 import { workerDirOf } from "./cluster/directories.ts";
 import type { LimitSettings } from "./core/kit/site-limits.ts";
+import type { Language } from "./shared/enums.ts";
 import { SAMPLERS } from "./observe/samplers.ts";
 import type { TraceSettings } from "./observe/traces.ts";
 
@@ -31,6 +33,14 @@ export interface Env {
   encryptionKey: string;
   /** For `weir rotate` alone: what everything is sealed with from then on. */
   newEncryptionKey: string;
+  /** Wraps the encryption key in a backup that carries it, and opens it again. */
+  keyPassphrase: string;
+  /** Where copies are made by themselves each day; empty: nowhere. */
+  backupDir: string;
+  /** When, in the site's time zone: minutes since midnight. */
+  backupAtMinutes: number;
+  /** What the operator's terminal speaks. */
+  language: Language;
   /** Addresses or CIDR ranges whose forwarded headers count. */
   trustedProxies: string[];
   /** Addresses or CIDR ranges (offices) that have no limits per address. */
@@ -93,8 +103,67 @@ function isNetwork(entry: string): boolean {
   return isFull && (address === entry || ipaddr.isValidCIDR(entry));
 }
 
+/** Variables that may stand in a file, as containers get their secrets: `<NAME>_FILE` names it. */
+const SECRET_VARIABLES = new Set([
+  "DATABASE_URL",
+  "SESSION_SECRET",
+  "ENCRYPTION_KEY",
+  "NEW_ENCRYPTION_KEY",
+  "KEY_PASSPHRASE",
+  "METRICS_TOKEN",
+]);
+
+function secretFromFile(source: Record<string, string | undefined>, name: string): string {
+  const path = source[`${name}_FILE`]?.trim() ?? "";
+  if (path === "") return "";
+  if ((source[name]?.trim() ?? "") !== "")
+    throw new EnvError(`${name} and ${name}_FILE are both set: leave one of them empty.`);
+  let found: string;
+  try {
+    found = readFileSync(path, "utf8").trim();
+  } catch (error) {
+    throw new EnvError(`${name}_FILE names ${path}, which cannot be read: ${String(error)}.`);
+  }
+  if (found === "") throw new EnvError(`${name}_FILE names ${path}, which is empty.`);
+  return found;
+}
+
+/** "03:30" as minutes since midnight. */
+function readTimeOfDay(name: string, value: string): number {
+  const match = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(value);
+  if (!match) throw new EnvError(`${name} must be a time of day such as 03:30, not "${value}".`);
+  return Number(match[1]) * 60 + Number(match[2]);
+}
+
+function readSecrets(
+  text: (name: string) => string,
+): Pick<Env, "sessionSecret" | "encryptionKey" | "newEncryptionKey"> {
+  const secret = (name: string): string => {
+    const value = text(name);
+    if (value === "" || value.length >= 16) return value;
+    throw new EnvError(`${name} must have at least 16 characters.`);
+  };
+  return {
+    sessionSecret: secret("SESSION_SECRET"),
+    encryptionKey: secret("ENCRYPTION_KEY"),
+    newEncryptionKey: secret("NEW_ENCRYPTION_KEY"),
+  };
+}
+
+function readBackups(
+  text: (name: string, fallback?: string) => string,
+): Pick<Env, "keyPassphrase" | "backupDir" | "backupAtMinutes"> {
+  const backupDir = text("BACKUP_DIR");
+  return {
+    keyPassphrase: text("KEY_PASSPHRASE"),
+    backupDir: backupDir === "" ? "" : resolve(backupDir),
+    backupAtMinutes: readTimeOfDay("BACKUP_AT", text("BACKUP_AT", "03:30")),
+  };
+}
+
 export function readEnv(source: Record<string, string | undefined> = process.env): Env {
-  const text = (name: string, fallback = "") => source[name]?.trim() || fallback;
+  const text = (name: string, fallback = "") =>
+    (SECRET_VARIABLES.has(name) && secretFromFile(source, name)) || source[name]?.trim() || fallback;
 
   const port = Number(text("PORT", "3000"));
   if (!Number.isInteger(port) || port < 0 || port > 65535) {
@@ -107,18 +176,6 @@ export function readEnv(source: Record<string, string | undefined> = process.env
   // Whoever sets it counts on limits that nodes share: nobody may believe in them who has not got them.
   if (text("REDIS_URL") !== "") {
     throw new EnvError("REDIS_URL is set, but nothing is shared through Redis yet: leave it empty.");
-  }
-  const sessionSecret = text("SESSION_SECRET");
-  if (sessionSecret !== "" && sessionSecret.length < 16) {
-    throw new EnvError("SESSION_SECRET must have at least 16 characters.");
-  }
-  const encryptionKey = text("ENCRYPTION_KEY");
-  if (encryptionKey !== "" && encryptionKey.length < 16) {
-    throw new EnvError("ENCRYPTION_KEY must have at least 16 characters.");
-  }
-  const newEncryptionKey = text("NEW_ENCRYPTION_KEY");
-  if (newEncryptionKey !== "" && newEncryptionKey.length < 16) {
-    throw new EnvError("NEW_ENCRYPTION_KEY must have at least 16 characters.");
   }
   const logLevel = text("LOG_LEVEL", "info") as LogLevel;
   if (!LOG_LEVELS.includes(logLevel)) {
@@ -193,9 +250,9 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     host: text("HOST", "0.0.0.0"),
     ...readWorkers(source, databaseUrl),
     databaseUrl,
-    sessionSecret,
-    encryptionKey,
-    newEncryptionKey,
+    ...readSecrets(text),
+    ...readBackups(text),
+    language: /^zh/i.test(text("LC_ALL") || text("LC_MESSAGES") || text("LANG")) ? "zh" : "en",
     trustedProxies,
     rateLimitTrusted,
     limits: readLimits(source),
@@ -400,6 +457,13 @@ function readLimits(source: Record<string, string | undefined>): LimitSettings {
     accounts: isGeneral ? { count: Math.ceil((count * ACCOUNT_LIMIT) / GENERAL_LIMIT), windowMs } : undefined,
     perAddress: isOn("CRITICAL_RATE_LIMIT_ENABLE") ? own : "off",
   };
+}
+
+/** What this program starts itself with once more, for one subcommand beside the server: words, and settings as they are here. */
+export function ownProgram(env: Env): { words: string[]; settings: Record<string, string | undefined> } {
+  const words = Bun.main.startsWith("/$bunfs/") ? [process.execPath] : [process.execPath, Bun.main];
+  const { [WORKER_VARIABLE]: _, ...inherited } = process.env;
+  return { words, settings: { ...inherited, DATA_DIR: env.keyDir, BACKUP_DIR: env.backupDir } };
 }
 
 /** Variables that a file of settings names, as they are set; the others are left out. */

@@ -2,9 +2,11 @@
 // SQLite file taken before. Refuses, and leaves as it is, a database that a newer release or another build has made.
 import type { Database as BunSqlite } from "bun:sqlite";
 import { copyFileSync, existsSync } from "node:fs";
+import { sql } from "drizzle-orm";
 import type { Sql } from "postgres";
 import { postgresMigrations, sqliteMigrations } from "../../drizzle/migrations/index.ts";
 import type { Migration } from "../../drizzle/migration.ts";
+import type { Database } from "./database.ts";
 
 /** The start is stopped with this sentence. */
 export class SchemaTooNew extends Error {
@@ -23,6 +25,16 @@ export class SchemaUnknown extends Error {
       `The database was made by an older build of weir whose schema ("${tag}") this one does not know, and nothing in it ` +
         "was changed: start with an empty DATA_DIR (and an empty database, where DATABASE_URL names one); the older build " +
         "can go on using this database.",
+    );
+  }
+}
+
+/** Whoever only reads does not migrate. */
+export class SchemaNotCurrent extends Error {
+  constructor() {
+    super(
+      "the database has another schema than this program: run weir migrate (a copy of the embedded file is kept), " +
+        "or use the release that serves it",
     );
   }
 }
@@ -52,9 +64,44 @@ function hashOf(migration: Migration): string {
   return new Bun.CryptoHasher("sha256").update(migration.sql).digest("hex");
 }
 
+/** Schemas that this program brings a database to, oldest first. */
+export function knownSchemas(kind: Database["kind"]): { version: number; hash: string }[] {
+  const migrations = kind === "postgres" ? postgresMigrations : sqliteMigrations;
+  return migrations.map((migration) => ({ version: migration.version, hash: hashOf(migration) }));
+}
+
+/** The schema that a database has; undefined for an empty one. */
+export async function schemaOf(db: Database): Promise<{ version: number; hash: string } | undefined> {
+  const there = sql`(select ${
+    db.kind === "postgres"
+      ? sql`case when to_regclass('schema_version') is null then 0 else 1 end`
+      : sql`count(*)`
+  } as found ${db.kind === "postgres" ? sql`` : sql`from sqlite_master where name = 'schema_version'`}) as t`;
+  const [table] = await db.orm.select({ found: sql`t.found`.mapWith(Number) }).from(there);
+  if (!table?.found) return undefined;
+  const rows = await db.orm
+    .select({ version: sql`v.version`.mapWith(Number), hash: sql<string>`v.hash` })
+    .from(sql`schema_version as v`)
+    .orderBy(sql`v.version desc`)
+    .limit(1);
+  return rows[0];
+}
+
 function rowOf(migration: Migration) {
   const { version, tag } = migration;
   return { version, tag, hash: hashOf(migration), applied_at: Math.floor(Date.now() / 1000) };
+}
+
+/** Whether the rows of schema_version are those of this program, all of them. */
+export function isCurrent(kind: "sqlite" | "postgres", applied: readonly unknown[]): boolean {
+  const migrations = kind === "sqlite" ? sqliteMigrations : postgresMigrations;
+  return (
+    applied.length === migrations.length &&
+    (applied as readonly AppliedMigration[]).every(({ hash }, at) => {
+      const own = migrations[at];
+      return own !== undefined && hash === hashOf(own);
+    })
+  );
 }
 
 /** What is missing. Throws where the rows are not a beginning of this program's migrations. */

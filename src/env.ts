@@ -334,11 +334,9 @@ export function ownCommand(args: readonly string[]): string[] {
   return [process.execPath, ...(isBinary() ? [] : [Bun.main]), ...args];
 }
 
-/** The same program from its beginning, with the same process id; where the system has no such thing, the process ends. */
-export function replaceProcess(): never {
-  const args = isBinary() ? process.argv.slice(2) : process.argv.slice(1);
-  process.execve?.(process.execPath, [process.execPath, ...args], { ...process.env });
-  process.exit(0);
+/** The same program from its beginning, with the same process id; returns where the system has no such thing. */
+export function replaceProcess(env: Record<string, string | undefined> = process.env): void {
+  process.execve?.(process.execPath, ownCommand(process.argv.slice(2)), { ...env });
 }
 
 const isBinary = (): boolean => Bun.main.startsWith("/$bunfs/");
@@ -496,10 +494,5 @@ const ENGINE: Readonly<Record<string, string>> = { BUN_JSC_heapGrowthMaxIncrease
  */
 export function makeRoomForRequests(): void {
   if (process.env[REQUEST_LIMIT_VARIABLE] !== undefined || process.platform === "win32") return;
-  const args = isBinary() ? process.argv.slice(2) : process.argv.slice(1);
-  process.execve?.(process.execPath, [process.execPath, ...args], {
-    ...ENGINE,
-    ...process.env,
-    [REQUEST_LIMIT_VARIABLE]: REQUEST_LIMIT,
-  });
+  replaceProcess({ ...ENGINE, ...process.env, [REQUEST_LIMIT_VARIABLE]: REQUEST_LIMIT });
 }

@@ -124,7 +124,13 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
   services.gateway.moving.restart = () => {
     if (worker !== undefined) return end("moved in", 0);
     logger.info("beginning anew with the site that was moved in");
-    stop().then(replaceProcess, () => process.exit(1));
+    stop().then(
+      () => {
+        replaceProcess();
+        process.exit(0);
+      },
+      () => process.exit(1),
+    );
   };
   const signals = ["SIGTERM", "SIGINT", ...(worker === undefined ? (["SIGHUP"] as const) : [])] as const;
   for (const signal of signals) process.on(signal, () => end(signal, env.drainDelaySeconds * 1000));

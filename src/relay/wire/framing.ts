@@ -6,6 +6,8 @@ export interface SseEvent {
   /** "" when the event named no type. */
   event: string;
   data: string;
+  /** Bytes of `data` as UTF-8; where `bytes` are the chunk itself, and nobody has to count them. */
+  dataBytes?: number;
   /** The event's own bytes with its blank line, when the reader was asked to keep them. */
   bytes?: Uint8Array;
 }
@@ -131,7 +133,40 @@ function withoutSplitLf(state: ReaderState, chunk: Uint8Array): Uint8Array {
   return chunk.subarray(1);
 }
 
+/** `data: ` and the blank line behind what it says. */
+const LONE_HEAD_BYTES = 6;
+const LONE_TAIL_BYTES = 2;
+
+/**
+ * The chunk where it is one whole event of one data line, as nearly all upstreams send them: read without taking it apart.
+ * Undefined where it may be anything else.
+ */
+function loneEvent(state: ReaderState, chunk: Uint8Array): SseEvent | undefined {
+  const end = chunk.length - LONE_TAIL_BYTES;
+  if (end <= LONE_HEAD_BYTES || end > state.capBytes || chunk[end] !== LF || chunk[end + 1] !== LF)
+    return undefined;
+  if (chunk[0] !== DATA[0] || chunk[4] !== COLON || chunk[5] !== SPACE) return undefined;
+  const isBetweenEvents =
+    state.carryBytes === 0 &&
+    state.dataLines === 0 &&
+    state.kept.length === 0 &&
+    !state.skipsLf &&
+    state.eventName === "";
+  if (!isBetweenEvents || chunk.indexOf(LF) !== end || chunk.includes(CR)) return undefined;
+  const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  if (!isField(bytes, 0, end, DATA)) return undefined;
+  state.isAtStart = false;
+  const event: SseEvent = { event: "", data: bytes.toString("utf8", LONE_HEAD_BYTES, end) };
+  if (state.keepsBytes) {
+    event.bytes = chunk;
+    event.dataBytes = end - LONE_HEAD_BYTES;
+  }
+  return event;
+}
+
 function readChunk(state: ReaderState, chunk: Uint8Array): SseEvent[] {
+  const lone = loneEvent(state, chunk);
+  if (lone) return [lone];
   let bytes = withoutSplitLf(state, chunk);
   if (bytes.length === 0) return NONE;
   // One look per chunk decides whether CR has to be searched for at all.

@@ -3,6 +3,7 @@
 import { Elysia } from "elysia";
 import type { AnyElysia } from "elysia";
 import packageJson from "../package.json" with { type: "json" };
+import { createBackups } from "./core/backup/schedule.ts";
 import { createAccounts } from "./core/users/accounts.ts";
 import { systemClock } from "./core/kit/clock.ts";
 import type { Clock, Deps, Logger, BalanceWatch } from "./core/deps.ts";
@@ -50,6 +51,7 @@ import { createSiteLimits } from "./core/kit/site-limits.ts";
 import { connect } from "./db/connect.ts";
 import type { Database } from "./db/database.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
+import { backupPlan } from "./backup-process.ts";
 import type { Env } from "./env.ts";
 import { refuseHalfImported } from "./import/state.ts";
 import { inRanges, parseRanges } from "./http/address.ts";
@@ -65,7 +67,9 @@ import { watchEventLoop } from "./observe/event-loop.ts";
 import type { EventLoopWatch } from "./observe/event-loop.ts";
 import { createMetrics } from "./observe/metrics.ts";
 import type { Metrics } from "./observe/metrics.ts";
+import type { Observer } from "./observe/observer.ts";
 import { createObserver } from "./observe/observer.ts";
+import type { Traces } from "./observe/traces.ts";
 import { createPages } from "./pages/serve-pages.ts";
 import { listPresetModels, presetModelsByType } from "./providers/models.ts";
 import { providerName } from "./providers/telemetry.ts";
@@ -108,7 +112,7 @@ export interface Overrides {
   /** Rails of payment in place of the shipped ones; their options have been made known (`addRailOptions`). */
   rails?: readonly PaymentRail[];
   /** What the inbox takes for the space on the disk, and for an outage. */
-  looks?: Pick<LookDeps, "diskSpace" | "awayMs">;
+  looks?: Pick<LookDeps, "diskSpace" | "awayMs" | "makesBackups">;
 }
 
 const guardOf =
@@ -126,6 +130,18 @@ function connectPatiently(env: Env, logger: Logger): Promise<Database> {
     waitSeconds: env.databaseWaitSeconds,
     waiting: (reason, leftSeconds) => logger.warn("waiting for the database", { reason, leftSeconds }),
   });
+}
+
+const accessTo =
+  (logger: Logger): Observer["access"] =>
+  (fields) =>
+    logger.info("call", fields);
+
+/** The packages are loaded where somebody wants traces. */
+async function tracesOf({ tracing }: Env, instance: string): Promise<Traces | undefined> {
+  if (!tracing) return undefined;
+  const { createTraces } = await import("./observe/traces.ts");
+  return createTraces({ ...tracing, version: packageJson.version, instance });
 }
 
 function sessionSettings(env: Env, deps: Deps, secret: string): SessionSettings {
@@ -167,10 +183,18 @@ function beginWork(
   const relay = createRelay(deps, session.visitors, createMediaFetch(outboundOf(deps)), overrides.drainMs);
   const probe = createProbe(deps, relay);
   const watch = createChannelWatch(deps, probe);
-  const looks = startLooks({ ...deps, inbox, condition: () => ledger.condition(), ...overrides.looks });
+  const looks = startLooks({
+    ...deps,
+    inbox,
+    condition: () => ledger.condition(),
+    makesBackups: env.backupDir !== "",
+    ...overrides.looks,
+  });
+  const { logRetentionDays } = env;
+  const backups = env.backupDir === "" ? undefined : createBackups(deps, backupPlan(env));
   const jobs = createScheduler(
     deps,
-    jobsOf(deps, watch, () => pollTasks(deps), env.logRetentionDays),
+    jobsOf(deps, watch, () => pollTasks(deps), { logRetentionDays, backups }),
   );
   const loop = watchEventLoop();
   const metrics = metricsOf(deps, loop, { ledger, relay, jobs });
@@ -188,6 +212,8 @@ function beginWork(
     metrics,
     async stop() {
       loop.stop();
+      // A copy of many gigabytes would hold up the stop.
+      backups?.stop();
       await Promise.all([watch.stop(), jobs.stop(), looks.stop()]);
     },
   };
@@ -196,7 +222,8 @@ function beginWork(
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
   prepareDataDir(env.dataDir);
   const lock = lockDataDir(env.dataDir);
-  const logger = overrides.logger ?? createLogger(env.logLevel);
+  let node: string | undefined;
+  const logger = overrides.logger ?? createLogger(env.logLevel, undefined, () => node);
   const clock: Clock = { ...systemClock, ...overrides.clock };
   refuseLostFile(env.dataDir, env.databaseUrl, env.startsNew);
   const db = await connectPatiently(env, logger);
@@ -210,7 +237,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   options.recordWith(recordPrices);
   await settleOrigins({ db, options, clock, record: recordPrices });
   const accounts = await createAccounts({ db, seal, clock, logger });
-  const nodeId = readNodeId(env.dataDir);
+  const nodeId = (node = readNodeId(env.dataDir));
   // What the ledger applies before the services stand was told by an earlier run.
   let lowQuota: LowQuota | undefined;
   const balances: BalanceWatch = {
@@ -219,7 +246,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   };
   const { dataDir, journalKeepMinutes } = env;
   const base = { db, clock, logger, seal, options, accounts };
-  const observer = createObserver();
+  const traces = await tracesOf(env, nodeId);
+  const observer = createObserver({ traces, access: env.accessLog ? accessTo(logger) : undefined });
   const limits = createLimitBook({ ...base, nodeId });
   const ledger = await createLedger({
     ...base,
@@ -288,6 +316,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
       await sessions.close();
       await limits.close();
       await ledger.close();
+      await traces?.close();
       await lowBalances.settled();
       await budgetWarnings.settled();
       await inbox.close();

@@ -1,4 +1,5 @@
-// The subcommands of the binary: serve (default), audit, journal, export, plan, apply, import, rotate, rescue, migrate, version.
+// The subcommands of the binary: serve (default), audit, journal, export, plan, apply, backup, restore, import, rotate,
+// rescue, migrate, version.
 // Refuses unknown subcommands with the list of the known ones.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -14,10 +15,16 @@ import { createLogger } from "./core/kit/logger.ts";
 import { NodeTaken } from "./core/ledger/node-lease.ts";
 import { internalRow, RotationUnfinished, WrongEncryptionKey } from "./core/options/seal-keys.ts";
 import { prepareRescue } from "./core/users/rescue.ts";
-import { connect, DatabaseUnreachable, SQLITE_FILE } from "./db/connect.ts";
+import { connect, DatabaseUnreachable, openAsIs, SQLITE_FILE } from "./db/connect.ts";
 import { DatabaseBusy } from "./db/database.ts";
 import type { Database } from "./db/database.ts";
-import { DataDirInUse, DataDirUnusable, lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
+import {
+  DataDirInUse,
+  DataDirUnusable,
+  holdDirectory,
+  lockDataDir,
+  prepareDataDir,
+} from "./db/data-dir-lock.ts";
 import { SchemaTooNew, SchemaUnknown } from "./db/migrate.ts";
 import { EnvError, readEnv, readVariables } from "./env.ts";
 import type { Env } from "./env.ts";
@@ -96,6 +103,15 @@ const COMMANDS: Record<
     about: "FILE [--plan HASH]: make the site as the file says, all of it or nothing",
     run: (env, args) => settings(env, "apply", args),
   },
+  backup: {
+    about:
+      "[DIR] [--with-key] [--prune] [--json]: a whole, checked copy of the books, beside a running server too",
+    run: (env, args) => backup(env, "backup", args),
+  },
+  restore: {
+    about: "BUNDLE [--check] [--key FILE] [--json]: such a copy back into an empty DATA_DIR, or only checked",
+    run: (env, args) => backup(env, "restore", args),
+  },
   import: {
     about: "SOURCE [--dry-run]: move a site of one-api or new-api into an empty installation",
     run: (env, args) => importSite(env, args),
@@ -147,6 +163,33 @@ async function rotate(env: Env, db: Database, args: string[]): Promise<number> {
     console.error(error.message);
     return 2;
   }
+}
+
+async function backup(env: Env, verb: "backup" | "restore", args: string[]): Promise<number> {
+  const { backupCommand, restoreCommand } = await import("./cli/backup-command.ts");
+  const context = {
+    ...env,
+    version: packageJson.version,
+    nowMs: () => Date.now(),
+    journalDirs: [env.dataDir, ...workerDirsIn(env.dataDir)],
+    enterWaiting: () => enterWaiting(env),
+    say: (text: string) => console.log(text),
+    complain: (text: string) => console.error(text),
+  };
+  return (verb === "backup" ? backupCommand : restoreCommand)(context, args);
+}
+
+/** A server that was killed has accepted what its tables lack; one that runs enters it by itself. */
+async function enterWaiting(env: Env): Promise<void> {
+  if (!existsSync(env.dataDir)) return;
+  const held = holdDirectory(env.dataDir);
+  if (!held) return;
+  held.release();
+  if (env.databaseUrl === "" && !existsSync(join(env.dataDir, SQLITE_FILE))) return;
+  const db = await openAsIs(env);
+  const waiting = await waitingCalls(db, env.dataDir).finally(() => db.close());
+  if (waiting === 0) return;
+  await settleJournals({ ...env, logLevel: "error" }, true);
 }
 
 /** For whoever can run the program on its data, and so holds all of it anyway. */

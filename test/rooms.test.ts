@@ -62,7 +62,15 @@ const RULES: Record<string, readonly string[]> = {
     "src/shared",
   ],
   /** Copies of the books, and what is known of the last one. */
-  "src/core/backup": ["src/db"],
+  "src/core/backup": [
+    "src/core/deps.ts",
+    "src/core/kit",
+    "src/core/ledger",
+    "src/core/options",
+    "src/db",
+    "src/shared",
+    "locales",
+  ],
   "src/core/users": [
     "src/core/deps.ts",
     "src/core/kit",
@@ -77,6 +85,7 @@ const RULES: Record<string, readonly string[]> = {
   "src/core/inbox": [
     "src/core/deps.ts",
     "src/core/kit",
+    "src/core/backup",
     "src/core/costs",
     "src/core/ledger",
     "src/core/users",
@@ -135,6 +144,7 @@ const RULES: Record<string, readonly string[]> = {
   ],
   "src/core/site": [
     "src/core/deps.ts",
+    "src/core/backup",
     "src/core/channels",
     "src/core/kit",
     "src/core/payments",

@@ -2,9 +2,11 @@
 // SQLite file taken before. Refuses, and leaves as it is, a database that a newer release or another build has made.
 import type { Database as BunSqlite } from "bun:sqlite";
 import { copyFileSync, existsSync } from "node:fs";
+import { sql } from "drizzle-orm";
 import type { Sql } from "postgres";
 import { postgresMigrations, sqliteMigrations } from "../../drizzle/migrations/index.ts";
 import type { Migration } from "../../drizzle/migration.ts";
+import type { Database } from "./database.ts";
 
 /** The start is stopped with this sentence. */
 export class SchemaTooNew extends Error {
@@ -50,6 +52,29 @@ function statements(migration: Migration): string[] {
 /** A migration's text decides, not its name: until the first release a changed schema is a new text under the old name. */
 function hashOf(migration: Migration): string {
   return new Bun.CryptoHasher("sha256").update(migration.sql).digest("hex");
+}
+
+/** Schemas that this program brings a database to, oldest first. */
+export function knownSchemas(kind: Database["kind"]): { version: number; hash: string }[] {
+  const migrations = kind === "postgres" ? postgresMigrations : sqliteMigrations;
+  return migrations.map((migration) => ({ version: migration.version, hash: hashOf(migration) }));
+}
+
+/** The schema that a database has; undefined for an empty one. */
+export async function schemaOf(db: Database): Promise<{ version: number; hash: string } | undefined> {
+  const there = sql`(select ${
+    db.kind === "postgres"
+      ? sql`case when to_regclass('schema_version') is null then 0 else 1 end`
+      : sql`count(*)`
+  } as found ${db.kind === "postgres" ? sql`` : sql`from sqlite_master where name = 'schema_version'`}) as t`;
+  const [table] = await db.orm.select({ found: sql`t.found`.mapWith(Number) }).from(there);
+  if (!table?.found) return undefined;
+  const rows = await db.orm
+    .select({ version: sql`v.version`.mapWith(Number), hash: sql<string>`v.hash` })
+    .from(sql`schema_version as v`)
+    .orderBy(sql`v.version desc`)
+    .limit(1);
+  return rows[0];
 }
 
 function rowOf(migration: Migration) {

@@ -28,7 +28,53 @@ export function openSqliteFile(path: string): BunSqlite {
   return client;
 }
 
-export function sqliteDatabase(client: BunSqlite, path: string): Database {
+/** A file that is only read: a copy, or one that a server is writing. */
+export function openSqliteCopy(path: string): Database {
+  return sqliteDatabase(new BunSqlite(path, { readonly: true, strict: true }), path, "read");
+}
+
+/**
+ * The state of one moment of a file that others are writing, as a new file without a write-ahead log. Holds up no writer;
+ * the log of the file grows meanwhile, because it cannot begin anew. Blocks this thread: call it in a process of its own.
+ */
+export function copySqliteFile(from: string, to: string): void {
+  const client = new BunSqlite(from, { readonly: true, strict: true });
+  try {
+    client.run(`pragma busy_timeout = ${BUSY_MS}`);
+    client.query("vacuum into ?").run(to);
+  } finally {
+    client.close();
+  }
+}
+
+/** Changes a file that nobody else has open; what is deleted leaves no trace in it. */
+export function reviseSqliteFile(path: string, statements: readonly string[]): void {
+  const client = new BunSqlite(path, { readwrite: true, strict: true });
+  try {
+    client.run("pragma secure_delete = on");
+    for (const statement of statements) client.run(statement);
+  } finally {
+    client.close();
+  }
+}
+
+/** What SQLite itself finds wrong with a file, the first line of it; undefined for a sound one. */
+export function damageIn(path: string): string | undefined {
+  try {
+    const client = new BunSqlite(path, { readonly: true, strict: true });
+    try {
+      const row = client.query<{ quick_check: string }, []>("pragma quick_check(1)").get();
+      return row?.quick_check === "ok" ? undefined : (row?.quick_check ?? "no answer");
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** "read": whoever writes the file also looks after its write-ahead log. */
+export function sqliteDatabase(client: BunSqlite, path: string, mode: "read" | "write" = "write"): Database {
   let beforeQuery = () => {};
   // From here on the event loop has others to serve.
   client.run(`pragma busy_timeout = ${SHORT_BUSY_MS}`);
@@ -37,7 +83,7 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
   const logger = { logQuery: () => void (queue.isInside || beforeQuery()) };
   const orm = patientOrm(client, queue, logger);
   const reader = startReaders(path, () => beforeQuery());
-  const checkpoints = startCheckpoints(client, () => reader.checkpoint());
+  const checkpoints = mode === "read" ? undefined : startCheckpoints(client, () => reader.checkpoint());
 
   function drive<T>(body: (tx: Orm) => Steps<T>): T {
     if (queue.isInside) throw new Error("an atomic block cannot be opened inside another");
@@ -101,11 +147,11 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
       // Whoever asked in this very turn of the event loop may get into the queue while it is looked at.
       do await queue.settled();
       while (!queue.isEmpty);
-      checkpoints.stop();
+      checkpoints?.stop();
       reader.close();
       client.run(`pragma busy_timeout = ${BUSY_MS}`);
       // Folds the write-ahead log back so that the single file is complete for a copy.
-      client.run("pragma wal_checkpoint(truncate)");
+      if (mode === "write") client.run("pragma wal_checkpoint(truncate)");
       client.close();
     },
   };

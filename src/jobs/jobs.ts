@@ -1,5 +1,6 @@
 // The table of what comes round by itself, and how often the operator wants it.
 // Refuses logic of its own: each job is one call of a core function.
+import type { Backups } from "../core/backup/schedule.ts";
 import { purgeRemoteObjects } from "../core/channels/remote-objects.ts";
 import type { ChannelWatch } from "../core/channels/watch.ts";
 import type { Deps } from "../core/deps.ts";
@@ -66,7 +67,7 @@ export function jobsOf(
   >,
   watch: ChannelWatch,
   pollTasks: () => Promise<void>,
-  logRetentionDays = 0,
+  { logRetentionDays = 0, backups }: { logRetentionDays?: number; backups?: Backups | undefined } = {},
 ): Job[] {
   const { options } = deps;
   const rows: Row[] = [
@@ -154,6 +155,11 @@ export function jobsOf(
       name: "log-retention",
       everySeconds: () => (logRetentionDays > 0 ? HOUR : 0),
       run: async () => void (await retainLogs(deps, logRetentionDays)),
+    },
+    {
+      name: "backup",
+      everySeconds: () => (backups ? MINUTE : 0),
+      run: async () => backups?.makeDue(),
     },
     { name: "task-poll", leaves: true, everySeconds: () => TASK_SECONDS, run: pollTasks },
   ];

@@ -6,6 +6,7 @@ import { ATTEMPT_OUTCOMES, METRICS, OUTCOMES } from "./names.ts";
 import type { AttemptOutcome, Outcome, TokenType } from "./names.ts";
 import { createTally, observe } from "./tally.ts";
 import type { Tally } from "./tally.ts";
+import type { Traces } from "./traces.ts";
 
 /** A request of a client as it ended. */
 export interface EndedRequest {
@@ -56,6 +57,10 @@ export interface Observer {
   /** A durable write to the journal took so long. */
   synced(ms: number): void;
   readonly figures: Figures;
+  /** Undefined: nobody traces. */
+  readonly traces: Traces | undefined;
+  /** Writes the line of a request that has ended; undefined: nobody wants one. */
+  readonly access: ((fields: Record<string, string | number | undefined>) => void) | undefined;
 }
 
 /** Everything that was counted, for whoever writes it out. */
@@ -78,8 +83,11 @@ function countIn<Key>(map: Map<Key, number[]>, key: Key, place: number, places: 
   counts[place] = (counts[place] ?? 0) + 1;
 }
 
-export function createObserver(mostCombinations?: number): Observer {
-  const calls = createCallTallies(mostCombinations);
+export function createObserver({
+  traces,
+  access,
+}: Partial<Pick<Observer, "traces" | "access">> = {}): Observer {
+  const calls = createCallTallies();
   const requests = new Map<string, number[]>();
   const attempts = new Map<number, number[]>();
   const tokens: Record<TokenType, number> = {
@@ -124,6 +132,8 @@ export function createObserver(mostCombinations?: number): Observer {
         note(delivered, "perToken", (durationMs - firstTokenMs) / 1000 / (charged.output - 1));
     },
     synced: (ms) => observe(syncs, ms / 1000),
+    traces,
+    access,
     figures: { calls, requests, attempts, tokens, added, syncs },
   };
 }

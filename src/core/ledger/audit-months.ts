@@ -15,6 +15,8 @@ import type { AuditDifference } from "./audit.ts";
 export interface MonthsOptions {
   /** Closed months are read as well. */
   isFull?: boolean;
+  /** Nothing is learned: the database is a copy, or somebody else's. */
+  isReadOnly?: boolean;
   nowMs?: number;
 }
 
@@ -172,7 +174,7 @@ export async function forgetMonths(db: Database): Promise<void> {
 /** Times default to the machine's. */
 export async function auditMonths(
   db: Database,
-  { isFull = false, nowMs = systemClock.nowMs() }: MonthsOptions,
+  { isFull = false, isReadOnly = false, nowMs = systemClock.nowMs() }: MonthsOptions,
 ): Promise<MonthsReport> {
   const now = Math.floor(nowMs / 1000);
   const known = await memories(db);
@@ -202,6 +204,6 @@ export async function auditMonths(
       if (memory) learned.set(from, { ...memory, checkedAt: 0 });
     } else if (month.to + CLOSED_AFTER_SECONDS <= now) learned.set(from, { sums, rows, checkedAt: now });
   }
-  await remember(db, learned, [...unseen]);
+  if (!isReadOnly) await remember(db, learned, [...unseen]);
   return report;
 }

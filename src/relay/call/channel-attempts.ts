@@ -388,7 +388,9 @@ function toldAttempt(
   startedMs: number,
 ): ToldAttempt {
   const ms = performance.now() - startedMs;
-  return { channel, group, model: request.model, endpoint: policy.endpoint, ms };
+  const { model, record, attempts } = request;
+  const note = attempts.at(-1);
+  return { channel, group, model, endpoint: policy.endpoint, ms, startedMs, record, note };
 }
 
 /** An error row for the failed attempt. */

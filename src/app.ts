@@ -77,6 +77,7 @@ import { vendors } from "./providers/vendors.ts";
 import { jobsOf } from "./jobs/jobs.ts";
 import { createScheduler } from "./jobs/scheduler.ts";
 import type { Scheduler } from "./jobs/scheduler.ts";
+import { createMoving } from "./moving.ts";
 import { createMediaFetch } from "./relay/wire/media.ts";
 import { createRelay } from "./relay/call/pipeline.ts";
 import type { Relay } from "./relay/call/pipeline.ts";
@@ -204,6 +205,7 @@ function beginWork(
     probe,
     readiness: createReadiness(() => ledger.condition()),
     worker: env.worker,
+    moving: createMoving(deps),
     metrics: { text: () => metrics.text(), token: env.metricsToken },
   };
   return {

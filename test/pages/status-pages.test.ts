@@ -121,7 +121,8 @@ for (const database of DATABASE_KINDS)
   });
 
 test("nodes that share a database tell each other how they are", async () => {
-  const gateway = await startGateway({ database: "postgres" });
+  const shared = { ENCRYPTION_KEY: "one key for both nodes" };
+  const gateway = await startGateway({ database: "postgres", env: shared });
   const { db } = gateway.app.deps;
   try {
     await db.orm.insert(db.t.setups).values({ version: "0", initializedAt: 1 });
@@ -129,7 +130,7 @@ test("nodes that share a database tell each other how they are", async () => {
       const rows = await db.orm.select({ figures: db.t.nodes.figures }).from(db.t.nodes);
       return rows.some(({ figures }) => figures.includes('"loopMs"'));
     });
-    const env = { DATABASE_URL: gateway.app.databaseUrl ?? "" };
+    const env = { ...shared, DATABASE_URL: gateway.app.databaseUrl ?? "" };
     const second = await startTestApp({ env });
     try {
       const root = await second.createUser({ role: 100 });

@@ -121,7 +121,7 @@ export function createModelDays({ db, clock, logger, models }: Sources): ModelDa
   };
 }
 
-export interface ModelDay {
+interface ModelDay {
   answered: number;
   failed: number;
 }

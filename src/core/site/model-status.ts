@@ -9,10 +9,7 @@ import type { ModelHistory } from "./model-days.ts";
 
 const DAY_SECONDS = 86_400;
 /** So many models travel with one page. */
-export const MOST_MODELS = 200;
-
-/** Who may see the page: nobody, whoever is signed in, everybody. */
-export const STATUS_PAGES = ["off", "users", "public"] as const;
+const MOST_MODELS = 200;
 
 /** "none": nobody asked; else how large the share of failures was. */
 export type DayState = "none" | "good" | "some" | "bad";

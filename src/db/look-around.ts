@@ -10,35 +10,43 @@ interface Looker {
   look: () => void;
 }
 
-const lookers = new Set<Looker>();
-let timer: ReturnType<typeof setInterval> | undefined;
-
-function step(): void {
-  for (const looker of lookers) {
-    if (--looker.leftSteps > 0) continue;
-    looker.leftSteps = looker.everySteps;
-    looker.look();
-  }
-}
-
 /**
  * Calls `look`, which must not throw, every `ms` milliseconds, the first time after one interval or up to a step sooner.
  * Keeps no process alive. Returns what ends it.
  */
-export function lookEvery(ms: number, look: () => void): () => void {
-  if (ms % STEP_MS !== 0) {
-    const own = setInterval(look, ms);
-    own.unref();
-    return () => clearInterval(own);
+export type LookEvery = (ms: number, look: () => void) => () => void;
+
+/** A timer that is shared by all who come to it. */
+export function createLookAround(): LookEvery {
+  const lookers = new Set<Looker>();
+  let timer: ReturnType<typeof setInterval> | undefined;
+
+  function step(): void {
+    for (const looker of lookers) {
+      if (--looker.leftSteps > 0) continue;
+      looker.leftSteps = looker.everySteps;
+      looker.look();
+    }
   }
-  const looker: Looker = { everySteps: ms / STEP_MS, leftSteps: ms / STEP_MS, look };
-  lookers.add(looker);
-  timer ??= setInterval(step, STEP_MS);
-  timer.unref();
-  return () => {
-    lookers.delete(looker);
-    if (lookers.size > 0) return;
-    clearInterval(timer);
-    timer = undefined;
+
+  return (ms, look) => {
+    if (ms % STEP_MS !== 0) {
+      const own = setInterval(look, ms);
+      own.unref();
+      return () => clearInterval(own);
+    }
+    const looker: Looker = { everySteps: ms / STEP_MS, leftSteps: ms / STEP_MS, look };
+    lookers.add(looker);
+    timer ??= setInterval(step, STEP_MS);
+    timer.unref();
+    return () => {
+      lookers.delete(looker);
+      if (lookers.size > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    };
   };
 }
+
+/** The process's own. */
+export const lookEvery: LookEvery = createLookAround();

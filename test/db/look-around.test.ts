@@ -1,10 +1,15 @@
 // Shared timers: everybody is called as often as they asked, together with whoever is due then, and nobody after the end.
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
-import { lookEvery } from "../../src/db/look-around.ts";
+import { createLookAround } from "../../src/db/look-around.ts";
+import type { LookEvery } from "../../src/db/look-around.ts";
 
 const stops: (() => void)[] = [];
+let lookEvery: LookEvery;
 
-beforeEach(() => void jest.useFakeTimers());
+beforeEach(() => {
+  jest.useFakeTimers();
+  lookEvery = createLookAround();
+});
 afterEach(() => {
   for (const stop of stops.splice(0)) stop();
   jest.useRealTimers();

@@ -1,5 +1,5 @@
-// The subcommands of the binary: serve (default), audit, journal, export, plan, apply, backup, restore, import, rotate,
-// rescue, migrate, version.
+// The subcommands of the binary: serve (default), audit, settle, journal, export, plan, apply, backup, restore, import, doctor,
+// health, rotate, rescue, migrate, licenses, version.
 // Refuses unknown subcommands with the list of the known ones.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -116,6 +116,16 @@ const COMMANDS: Record<
     about: "SOURCE [--dry-run]: move a site of one-api or new-api into an empty installation",
     run: (env, args) => importSite(env, args),
   },
+  doctor: {
+    about:
+      "[--json]: look at settings, disk, database, key, mail and upstreams, and say what to do; changes nothing",
+    run: (env, args) => doctor(env, args),
+  },
+  health: {
+    about:
+      "[--ready]: ask the server on this machine whether it lives (or takes calls); for supervisors, exit 0 or 1",
+    run: (env, args) => health(env, args),
+  },
   rotate: {
     about:
       "[--session [--now]]: a new encryption key (NEW_ENCRYPTION_KEY), or session secret, server stopped",
@@ -133,6 +143,8 @@ const COMMANDS: Record<
       return 0;
     },
   },
+  licenses: { about: "[--texts | --json]: what of others is in this program, and its terms", run: licenses },
+  licences: { about: "the same", run: licenses },
   version: {
     about: "print the version",
     run: async () => {
@@ -177,6 +189,50 @@ async function backup(env: Env, verb: "backup" | "restore", args: string[]): Pro
     complain: (text: string) => console.error(text),
   };
   return (verb === "backup" ? backupCommand : restoreCommand)(context, args);
+}
+
+async function licenses(_: Env, args: string[]): Promise<number> {
+  const { licensesCommand } = await import("./cli/licenses-command.ts");
+  return licensesCommand(args, {
+    say: (text) => console.log(text),
+    complain: (text) => console.error(text),
+  });
+}
+
+const HEALTH_LIMIT_MS = 4000;
+
+async function health({ host, port }: Env, args: string[]): Promise<number> {
+  if (args.some((arg) => arg !== "--ready")) {
+    console.error("usage: weir health [--ready]");
+    return 2;
+  }
+  const place = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host;
+  const path = args.length > 0 ? "/readyz" : "/healthz";
+  try {
+    const signal = AbortSignal.timeout(HEALTH_LIMIT_MS);
+    const answer = await fetch(`http://${place}:${port}${path}`, { signal });
+    console.log((await answer.text()).trim());
+    return answer.ok ? 0 : 1;
+  } catch (error) {
+    console.error(`no answer on port ${port}: ${error instanceof Error ? error.message : String(error)}`);
+    return 1;
+  }
+}
+
+async function doctor(env: Env | EnvError, args: string[]): Promise<number> {
+  const { doctorCommand } = await import("./cli/doctor-command.ts");
+  const { providerOf } = await import("./providers/catalog.ts");
+  const rest = {
+    version: packageJson.version,
+    nowMs: () => Date.now(),
+    baseUrlOf: (type: number) => providerOf(type)?.baseUrl ?? "",
+    say: (text: string) => console.log(text),
+    complain: (text: string) => console.error(text),
+  };
+  return doctorCommand(
+    env instanceof EnvError ? { ...rest, sentence: env.message } : { ...env, ...rest },
+    args,
+  );
 }
 
 /** A server that was killed has accepted what its tables lack; one that runs enters it by itself. */
@@ -303,6 +359,7 @@ export async function runCommand(args: string[]): Promise<void> {
     const code = await command.run(readEnv(), args.slice(1));
     if (code !== undefined) process.exit(code);
   } catch (error) {
+    if (name === "doctor" && error instanceof EnvError) process.exit(await doctor(error, args.slice(1)));
     if (isOperatorError(error)) console.error(`weir cannot start: ${error.message}`);
     else createLogger("error").error("start failed", { error: rootCause(error) });
     process.exit(1);

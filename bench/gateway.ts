@@ -14,17 +14,22 @@ export interface Gateway {
   prepared: Prepared;
 }
 
-export function launchGateway(command: string[], dir: string, port: number, databaseUrl = ""): Running {
+/** What differs from a plain gateway: settings, and whether it may use every core. */
+export interface Ways {
+  env?: Record<string, string>;
+  core?: number | "any";
+}
+
+export function launchGateway(
+  command: string[],
+  dir: string,
+  port: number,
+  { env: more = {}, core = SUBJECT_CORE }: Ways = {},
+): Running {
   const dataDir = join(dir, "data");
   mkdirSync(dataDir, { recursive: true });
-  const env = {
-    PORT: String(port),
-    HOST: "127.0.0.1",
-    DATA_DIR: dataDir,
-    DATABASE_URL: databaseUrl,
-    REDIS_URL: "",
-  };
-  return start(SUBJECT_CORE, command, { cwd: dir, env, logFile: join(dir, "gateway.log") });
+  const env = { PORT: String(port), HOST: "127.0.0.1", DATA_DIR: dataDir, DATABASE_URL: "", REDIS_URL: "" };
+  return start(core, command, { cwd: dir, env: { ...env, ...more }, logFile: join(dir, "gateway.log") });
 }
 
 export const origin = (port: number) => `http://127.0.0.1:${port}`;
@@ -35,10 +40,10 @@ export async function startGateway(
   dir: string,
   upstreamPort: number,
   httpPort: number,
-  databaseUrl = "",
+  ways: Ways = {},
 ): Promise<Gateway> {
   const port = freePort();
-  const running = launchGateway(command, dir, port, databaseUrl);
+  const running = launchGateway(command, dir, port, ways);
   try {
     await waitForAnswer(`${origin(port)}/api/status`, 30_000, running);
     const prepared = await prepareGateway(origin(port), origin(upstreamPort), origin(httpPort));

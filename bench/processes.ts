@@ -11,8 +11,8 @@ export const SUBJECT_CORE = 0;
 /** … and the mock with the load here. */
 export const LOAD_CORE = 1;
 
-export function pinned(core: number, command: string[]): string[] {
-  return canPin ? ["taskset", "-c", String(core), ...command] : command;
+export function pinned(core: number | "any", command: string[]): string[] {
+  return canPin && core !== "any" ? ["taskset", "-c", String(core), ...command] : command;
 }
 
 /** Moves this process, all its threads, to one core. */
@@ -34,7 +34,7 @@ export interface StartOptions {
   logFile?: string;
 }
 
-export function start(core: number, command: string[], options: StartOptions = {}): Running {
+export function start(core: number | "any", command: string[], options: StartOptions = {}): Running {
   const output = options.logFile ? Bun.file(options.logFile) : "ignore";
   const child = Bun.spawn(pinned(core, command), {
     cwd: options.cwd,

@@ -44,7 +44,9 @@ export async function startOnPostgres(
   const own = join(dir, "postgres");
   mkdirSync(own, { recursive: true });
   try {
-    const gateway = await startGateway(command, own, upstreamPort, httpPort, database.url);
+    const gateway = await startGateway(command, own, upstreamPort, httpPort, {
+      env: { DATABASE_URL: database.url },
+    });
     const stop = async (): Promise<void> => {
       await gateway.running.stop();
       await database.drop();

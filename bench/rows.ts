@@ -15,13 +15,17 @@ const ROUNDS = 5;
 const GOAL_MS = 200;
 const EXPORTED_PAGES = 100;
 
-/** The longest time that the event loop was held since the last look. */
+/** The longest time that one turn of the event loop took of a processor since the last look, in ms: neighbours do not count. */
 function watchLoop(): () => number {
-  let last = performance.now();
+  const usedMs = () => {
+    const { user, system } = process.threadCpuUsage();
+    return (user + system) / 1000;
+  };
+  let last = usedMs();
   let longest = 0;
   setInterval(() => {
-    const now = performance.now();
-    longest = Math.max(longest, now - last - 1);
+    const now = usedMs();
+    longest = Math.max(longest, now - last);
     last = now;
   }, 1).unref();
   return () => {
@@ -56,12 +60,12 @@ export async function benchRows(args: readonly string[], dir: string): Promise<v
   if (!known) await fillLog(deps, rows, (text) => console.log(`${seconds()}: ${text}`));
   const pauseMs = watchLoop();
   console.log(
-    `\n${rows} rows on ${kind}; median and longest of ${ROUNDS}, and the event loop's longest pause, in ms\n`,
+    `\n${rows} rows on ${kind}; shortest, median and longest of ${ROUNDS}, and the longest turn of the event loop, in ms\n`,
   );
   const print = (name: string, times: number[]) => {
     const sorted = times.toSorted((a, b) => a - b);
-    const figures = [sorted[sorted.length >> 1] ?? 0, sorted.at(-1) ?? 0, pauseMs()];
-    const isSlow = (figures[0] ?? 0) > GOAL_MS;
+    const figures = [sorted[0] ?? 0, sorted[sorted.length >> 1] ?? 0, sorted.at(-1) ?? 0, pauseMs()];
+    const isSlow = (figures[1] ?? 0) > GOAL_MS;
     console.log(
       `${name.padEnd(44)}${figures.map((ms) => ms.toFixed(1).padStart(10)).join("")}${isSlow ? "  !" : ""}`,
     );
@@ -85,12 +89,12 @@ export async function benchRows(args: readonly string[], dir: string): Promise<v
     if (page.length === 0 || ++pages === EXPORTED_PAGES) break;
   }
   print(`export, a page (of ${pages})`, [(performance.now() - begun) / pages]);
-  const auditBegun = performance.now();
-  const { differences } = await audit(deps.db);
-  print(
-    `audit (${differences.filter(({ what }) => /^(logs|rollups)/.test(what)).length} differences of the log)`,
-    [performance.now() - auditBegun],
-  );
+  for (const how of ["audit", "audit again"]) {
+    const auditBegun = performance.now();
+    const { differences, months } = await audit(deps.db);
+    const ofLog = differences.filter(({ what }) => /^(logs|rollups)/.test(what)).length;
+    print(`${how}, ${months.read} months read (${ofLog} differ)`, [performance.now() - auditBegun]);
+  }
   await services.close();
   await database?.drop();
 }

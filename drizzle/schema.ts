@@ -603,7 +603,8 @@ export function buildSchema(d: Dialect) {
       // Everything but calls: few rows, so that further indexes of theirs cost calls nothing.
       d
         .index("logs_rare_types")
-        .on(t.type, t.createdAt)
+        // What else a list narrows them by stands in it, so that they are counted without their rows.
+        .on(t.type, t.createdAt, t.group, t.tokenId, t.modelName)
         .where(sql`${t.type} <> 2`),
       d
         .index("logs_rare_user")

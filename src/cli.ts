@@ -1,5 +1,5 @@
-// The subcommands of the binary: serve (default), audit, settle, journal, export, plan, apply, backup, restore, import, doctor,
-// health, rotate, rescue, migrate, licenses, version.
+// The subcommands of the binary: serve (default), audit, settle, journal, export, plan, apply, backup, restore, import, move,
+// doctor, health, rotate, rescue, migrate, licenses, version.
 // Refuses unknown subcommands with the list of the known ones.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,12 @@ import { createApp, createServices } from "./app.ts";
 import { workerDirsIn } from "./cluster/directories.ts";
 import { audit, formatAudit } from "./core/ledger/audit.ts";
 import { forgetMonths } from "./core/ledger/audit-months.ts";
-import { NodeIdUnusable, refuseLostFile, WouldStartNew } from "./core/ledger/installation.ts";
+import {
+  NodeIdUnusable,
+  refuseLostFile,
+  TransferUnfinished,
+  WouldStartNew,
+} from "./core/ledger/installation.ts";
 import { journalCommand } from "./core/ledger/journal/command.ts";
 import { JournalDamaged } from "./core/ledger/journal/journal.ts";
 import { createLogger } from "./core/kit/logger.ts";
@@ -92,8 +97,10 @@ const COMMANDS: Record<
       }),
   },
   export: {
-    about: "print the settings of the site as a file: prices, groups, options, channels, nothing secret",
-    run: (env, args) => settings(env, "export", args),
+    about:
+      "print the settings of the site as a file: prices, groups, options, channels, nothing secret; --everything: all there is, as lines",
+    run: (env, args) =>
+      args.includes("--everything") ? transfer(env, "export", args) : settings(env, "export", args),
   },
   plan: {
     about: "FILE: what applying such a file would change; ends with 3 where something would",
@@ -113,7 +120,8 @@ const COMMANDS: Record<
     run: (env, args) => backup(env, "restore", args),
   },
   import: {
-    about: "SOURCE [--dry-run]: move a site of one-api or new-api into an empty installation",
+    about:
+      "SOURCE [--dry-run]: move a site of one-api or new-api, or an export of everything, into an empty installation",
     run: (env, args) => importSite(env, args),
   },
   doctor: {
@@ -125,6 +133,10 @@ const COMMANDS: Record<
     about:
       "[--ready]: ask the server on this machine whether it lives (or takes calls); for supervisors, exit 0 or 1",
     run: (env, args) => health(env, args),
+  },
+  move: {
+    about: "TO: the whole site into an empty PostgreSQL or directory, proved equal; server stopped",
+    run: (env, args) => transfer(env, "move", args),
   },
   rotate: {
     about:
@@ -156,6 +168,8 @@ const COMMANDS: Record<
 
 /** What is in the old site, brought over; loaded where it is asked for. */
 async function importSite(env: Env, args: string[]): Promise<number> {
+  const { isExport } = await import("./cli/transfer-command.ts");
+  if (args[0] !== undefined && (await isExport(args[0]))) return transfer(env, "import", args);
   const { importCommand } = await import("./cli/import-command.ts");
   return importCommand({
     ...env,
@@ -163,6 +177,27 @@ async function importSite(env: Env, args: string[]): Promise<number> {
     say: (text) => console.log(text),
     tell: (text) => console.error(text),
   });
+}
+
+/** All there is, as lines or into another database; loaded where it is asked for. */
+async function transfer(env: Env, verb: "export" | "import" | "move", args: string[]): Promise<number> {
+  const { exportEverything, importExport, moveCommand } = await import("./cli/transfer-command.ts");
+  const out = Bun.stdout.writer();
+  const run = { export: exportEverything, import: importExport, move: moveCommand }[verb];
+  return run(
+    {
+      ...env,
+      version: packageJson.version,
+      directories: [env.dataDir, ...workerDirsIn(env.dataDir)],
+      async write(text) {
+        await out.write(text);
+        await out.flush();
+      },
+      say: (text) => console.log(text),
+      tell: (text) => console.error(text),
+    },
+    args,
+  );
 }
 
 async function rotate(env: Env, db: Database, args: string[]): Promise<number> {
@@ -337,6 +372,7 @@ function isOperatorError(error: unknown): error is Error {
     error instanceof JournalDamaged ||
     error instanceof NodeIdUnusable ||
     error instanceof NodeTaken ||
+    error instanceof TransferUnfinished ||
     error instanceof WouldStartNew
   );
 }

@@ -155,6 +155,7 @@ const RULES: Record<string, readonly string[]> = {
   ],
   "src/core/site": [
     "src/core/deps.ts",
+    "src/core/backup",
     "src/core/channels",
     "src/core/kit",
     "src/core/payments",
@@ -207,7 +208,9 @@ const RULES: Record<string, readonly string[]> = {
   "src/relay": ["src/core", "src/providers", "src/protocol", "src/http", "src/shared"],
   "src/api": ["src/core", "src/http", "src/observe", "src/shared"],
   /** What single subcommands of the binary do. */
-  "src/cli": ["src/core", "src/db", "src/http", "src/import", "src/shared"],
+  "src/cli": ["src/core", "src/db", "src/http", "src/import", "src/shared", "src/transfer"],
+  /** The whole site as lines, and over to the other database. */
+  "src/transfer": ["src/core", "src/db", "src/import", "drizzle"],
   /** Moving a site of another product in. */
   "src/import": ["src/core", "src/db", "src/shared", "drizzle", "locales"],
   "src/jobs": ["src/core"],

@@ -1,5 +1,6 @@
 // `weir import SOURCE`: moves a site of one-api or new-api into an empty installation.
 // Exit codes: 0 imported, or looked at; 1 refused or failed; 2 usage. A second run goes on where a killed one stopped.
+import { Database as BunSqlite } from "bun:sqlite";
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -138,6 +139,19 @@ function teller(tell: (text: string) => void): (progress: Progress) => void {
   };
 }
 
+/** The file alone is the whole database from here on. Throws where somebody still holds its write-ahead log. */
+function foldLog(path: string): void {
+  const file = new BunSqlite(path, { readwrite: true });
+  try {
+    file.run("pragma busy_timeout = 5000");
+    const state = file.query<{ busy: number }, []>("pragma wal_checkpoint(truncate)").get();
+    if (state?.busy !== 0)
+      throw new SourceRefused(`${path} is held by another program: end it, then run the import again`);
+  } finally {
+    file.close();
+  }
+}
+
 /** Where it goes: a database that takes the place of the embedded one at the end, or the one that DATABASE_URL names. */
 async function openTarget(command: ImportCommand): Promise<{ db: Database; keep: () => void }> {
   const { dataDir, databaseUrl } = command;
@@ -162,7 +176,9 @@ async function openTarget(command: ImportCommand): Promise<{ db: Database; keep:
   return {
     db: await connect(command, undefined, undefined, IMPORTING_FILE),
     keep() {
-      for (const end of ["-wal", "-shm"]) rmSync(final + end, { force: true });
+      foldLog(draft);
+      for (const path of [final, draft])
+        for (const end of ["-wal", "-shm"]) rmSync(path + end, { force: true });
       renameSync(draft, final);
     },
   };
@@ -172,7 +188,7 @@ async function runAsked(
   command: ImportCommand,
   { source: address, logs: logAddress, settings, isJson }: Asked,
 ): Promise<number> {
-  const { dataDir, encryptionKey, startsNew, say, tell } = command;
+  const { dataDir, databaseUrl, encryptionKey, startsNew, say, tell } = command;
   const place = parseSource(address);
   const source = await openSource(place);
   const logs = logAddress === undefined ? undefined : await openSource(parseSource(logAddress));
@@ -190,7 +206,12 @@ async function runAsked(
           await settleIn(db, dataDir, startsNew);
           const now = Math.floor(systemClock.nowMs() / 1000);
           const seal = await openSealer(db, encryptionSecret(encryptionKey, dataDir), now);
-          report = await runImport({ ...common, into: { db, seal, version: packageJson.version } });
+          // Killed between its last batch and the name of its file: nothing is left to be read.
+          const state = await readState(db);
+          report =
+            databaseUrl === "" && state?.stage === "done" && state.report
+              ? state.report
+              : await runImport({ ...common, into: { db, seal, version: packageJson.version } });
         } finally {
           await db.close();
         }

@@ -29,6 +29,16 @@ export class SchemaUnknown extends Error {
   }
 }
 
+/** Whoever only reads does not migrate. */
+export class SchemaNotCurrent extends Error {
+  constructor() {
+    super(
+      "the database has another schema than this program: run weir migrate (a copy of the embedded file is kept), " +
+        "or use the release that serves it",
+    );
+  }
+}
+
 const VERSION_TABLE =
   "create table if not exists schema_version (version integer primary key, tag text not null, hash text not null, applied_at bigint not null)";
 
@@ -80,6 +90,18 @@ export async function schemaOf(db: Database): Promise<{ version: number; hash: s
 function rowOf(migration: Migration) {
   const { version, tag } = migration;
   return { version, tag, hash: hashOf(migration), applied_at: Math.floor(Date.now() / 1000) };
+}
+
+/** Whether the rows of schema_version are those of this program, all of them. */
+export function isCurrent(kind: "sqlite" | "postgres", applied: readonly unknown[]): boolean {
+  const migrations = kind === "sqlite" ? sqliteMigrations : postgresMigrations;
+  return (
+    applied.length === migrations.length &&
+    (applied as readonly AppliedMigration[]).every(({ hash }, at) => {
+      const own = migrations[at];
+      return own !== undefined && hash === hashOf(own);
+    })
+  );
 }
 
 /** What is missing. Throws where the rows are not a beginning of this program's migrations. */

@@ -245,6 +245,12 @@ export const METRICS = {
     labels: [],
     merge: "max",
   },
+  weir_backup_age_seconds: {
+    type: "gauge",
+    help: "Age of the last good backup; absent as long as there was none.",
+    labels: [],
+    merge: "min",
+  },
   weir_disk_free_ratio: {
     type: "gauge",
     help: "Free share of the disk that holds the data directory.",

@@ -820,7 +820,7 @@ CREATE INDEX "limit_uses_node" ON "limit_uses" USING btree ("node_id");--> state
 CREATE INDEX "logs_time" ON "logs" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "logs_user_time" ON "logs" USING btree ("user_id","created_at");--> statement-breakpoint
 CREATE INDEX "logs_request" ON "logs" USING btree ("request_id");--> statement-breakpoint
-CREATE INDEX "logs_rare_types" ON "logs" USING btree ("type","created_at") WHERE "logs"."type" <> 2;--> statement-breakpoint
+CREATE INDEX "logs_rare_types" ON "logs" USING btree ("type","created_at","group","token_id","model_name") WHERE "logs"."type" <> 2;--> statement-breakpoint
 CREATE INDEX "logs_rare_user" ON "logs" USING btree (("user_id" + 0),"type","created_at") WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
 CREATE INDEX "logs_rare_model" ON "logs" USING btree ("model_name","type","created_at") WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
 CREATE INDEX "logs_rare_channel" ON "logs" USING btree ("channel_id","type","created_at") WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint

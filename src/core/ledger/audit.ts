@@ -6,7 +6,7 @@ import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
 import { isSum } from "../logs/coarse-sums.ts";
 import { auditMonths } from "./audit-months.ts";
-import type { MonthsOptions } from "./audit-months.ts";
+import type { AuditedDatabase, MonthsOptions } from "./audit-months.ts";
 import { rollupColumns } from "./row-columns.ts";
 
 export interface AuditDifference {
@@ -242,14 +242,14 @@ function statement(sums: readonly string[]): SQL {
 }
 
 /** Every column of the schema that sums of calls have, those of later versions too. */
-function sumsOf(db: Database): string[] {
+function sumsOf(db: Pick<Database, "t">): string[] {
   return rollupColumns(db.t)
     .filter(({ field }) => isSum(field))
     .map(({ name }) => name.replaceAll('"', ""));
 }
 
 /** Works at any moment on a running process's database (on SQLite in the reader's Worker) and offline. */
-export async function audit(db: Database, options: MonthsOptions = {}): Promise<AuditReport> {
+export async function audit(db: AuditedDatabase, options: MonthsOptions = {}): Promise<AuditReport> {
   const lines = await db.bulkReader
     .select({
       what: sql<string>`d.what`,

@@ -21,7 +21,7 @@ const runtime = (): LicenseEntry => ({
 });
 
 /** Texts that name nobody: the same for every package under them. */
-const GENERAL = new Set(["Apache-2.0", "Unlicense"]);
+const GENERAL = new Set(["Apache-2.0"]);
 
 const textOf = (entries: readonly LicenseEntry[], license: string): string =>
   entries.find((entry) => entry.license === license && entry.text !== "")?.text ?? "";
@@ -81,7 +81,7 @@ function entryOf(dir: string): LicenseEntry {
     throw new Error(
       `${name} ${version} tells no licence: look at it, and name it in scripts/build-licenses.ts`,
     );
-  const files = readdirSync(dir).filter((file) => /^(licen[cs]e|copying|notice)([.-]|$)/i.test(file));
+  const files = readdirSync(dir).filter((file) => /^((un)?licen[cs]e|copying|notice)([.-]|$)/i.test(file));
   const text = files.map((file) => readFileSync(join(dir, file), "utf8").trim()).join("\n\n");
   return { name, version, license: told, files, text };
 }

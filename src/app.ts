@@ -77,6 +77,7 @@ import { vendors } from "./providers/vendors.ts";
 import { jobsOf } from "./jobs/jobs.ts";
 import { createScheduler } from "./jobs/scheduler.ts";
 import type { Scheduler } from "./jobs/scheduler.ts";
+import { createMoving } from "./moving.ts";
 import { createMediaFetch } from "./relay/wire/media.ts";
 import { createRelay } from "./relay/call/pipeline.ts";
 import type { Relay } from "./relay/call/pipeline.ts";
@@ -203,6 +204,7 @@ function beginWork(
     watch,
     probe,
     readiness: createReadiness(() => ledger.condition()),
+    moving: createMoving(deps),
     metrics: { text: () => metrics.text(), token: env.metricsToken },
   };
   return {

@@ -3,8 +3,8 @@
 import type { AnyElysia } from "elysia";
 import type { Services } from "./app.ts";
 import { openWorkerEnd } from "./cluster/control.ts";
-import { cannotListen } from "./env.ts";
 import type { Env } from "./env.ts";
+import { cannotListen, replaceProcess } from "./env.ts";
 import { listen } from "./http/listen.ts";
 import { drainSockets } from "./http/sockets.ts";
 import { uncaughtPolicy } from "./uncaught.ts";
@@ -117,6 +117,18 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
     logger.info("draining", { signal: why, ...(worker === undefined ? {} : { worker }) });
     stop(delayMs).then(
       () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+  // A worker's parent starts another one in its place.
+  services.gateway.moving.restart = () => {
+    if (worker !== undefined) return end("moved in", 0);
+    logger.info("beginning anew with the site that was moved in");
+    stop().then(
+      () => {
+        replaceProcess();
+        process.exit(0);
+      },
       () => process.exit(1),
     );
   };

@@ -165,6 +165,19 @@ describe.each(DATABASE_KINDS)("an import into %s", (kind) => {
     ]);
   });
 
+  test("keeps its report, without the names in it", async () => {
+    const twice = join(directory, `twice-${kind}.db`);
+    copyFileSync(OLD_SITE, twice);
+    const file = new Database(twice);
+    file.run("update users set username = 'ANN' where id = 3");
+    file.close();
+    const db = await fresh();
+    const named = await run(db, { path: twice });
+    const samples = (each: ImportReport | undefined) =>
+      each?.findings.find(({ code }) => code === "name_key_taken")?.samples;
+    expect([samples(named), samples((await readState(db))?.report)]).toEqual([["3 (ANN)"], ["3"]]);
+  });
+
   test("closes the site, counts as set up, and what comes next has a number of its own", async () => {
     const { options, setups, users } = whole.t;
     const [closed] = await whole.orm

@@ -234,24 +234,10 @@ async function licenses(_: Env, args: string[]): Promise<number> {
   });
 }
 
-const HEALTH_LIMIT_MS = 4000;
-
-async function health({ host, port }: Env, args: string[]): Promise<number> {
-  if (args.some((arg) => arg !== "--ready")) {
-    console.error("usage: weir health [--ready]");
-    return 2;
-  }
-  const place = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "[::1]" : host;
-  const path = args.length > 0 ? "/readyz" : "/healthz";
-  try {
-    const signal = AbortSignal.timeout(HEALTH_LIMIT_MS);
-    const answer = await fetch(`http://${place}:${port}${path}`, { signal });
-    console.log((await answer.text()).trim());
-    return answer.ok ? 0 : 1;
-  } catch (error) {
-    console.error(`no answer on port ${port}: ${error instanceof Error ? error.message : String(error)}`);
-    return 1;
-  }
+async function health(env: Env, args: string[]): Promise<number> {
+  const { healthCommand } = await import("./cli/health-command.ts");
+  const told = { say: (text: string) => console.log(text), complain: (text: string) => console.error(text) };
+  return healthCommand({ ...env, ...told, ask: fetch }, args);
 }
 
 async function doctor(env: Env | EnvError, args: string[]): Promise<number> {

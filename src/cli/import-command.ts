@@ -17,7 +17,9 @@ import { parseSource, sourceName, SourceRefused } from "../import/dsn.ts";
 import { reportLines } from "../import/report-text.ts";
 import { runImport } from "../import/run.ts";
 import { openSource } from "../import/source.ts";
+import type { SourceDatabase } from "../import/source.ts";
 import { isEmptyTarget, readState } from "../import/state.ts";
+import { isAsItWas, verifyImport, verifyLines } from "../import/verify.ts";
 import { isQuota } from "../shared/money.ts";
 
 export interface ImportCommand {
@@ -32,11 +34,11 @@ export interface ImportCommand {
 }
 
 const USAGE = `usage: weir import SOURCE [--dry-run] [--json] [--logs SOURCE] [--options FILE] [--log-days N]
-                  [--unlimited-plan QUOTA] [--logs-first | --finish]
+                  [--unlimited-plan QUOTA] [--logs-first | --finish | --verify]
 
 SOURCE is a SQLite file, user:password@tcp(host:3306)/database of MySQL or MariaDB, or postgres://… of one-api or new-api;
 it is only read. --logs: its database of logs, where it had one of its own. --options: the answer of GET /api/option/ of
-the old site. --logs-first copies the log while the old site runs; stop that one, then --finish brings the rest.
+the old site. --verify compares what was imported with the source, before anybody calls. --logs-first copies the log while the old site runs; stop that one, then --finish brings the rest.
 Ends with 0: done; 1: refused or failed; 2: usage. A run that was killed goes on where it stopped.`;
 
 class UsageError extends Error {}
@@ -49,6 +51,8 @@ interface Asked {
   source: string;
   logs: string | undefined;
   isJson: boolean;
+  /** Nothing is imported: what was is compared. */
+  isVerify: boolean;
   settings: ImportSettings;
 }
 
@@ -102,6 +106,7 @@ function asked(args: string[]): Asked {
         "unlimited-plan": { type: "string" },
         "logs-first": { type: "boolean" },
         finish: { type: "boolean" },
+        verify: { type: "boolean" },
       },
     });
   } catch (error) {
@@ -111,9 +116,12 @@ function asked(args: string[]): Asked {
   const [source] = positionals;
   if (source === undefined || positionals.length > 1) throw new UsageError("import takes one SOURCE");
   if (values["logs-first"] && values.finish) throw new UsageError("--logs-first and --finish are two runs");
+  if (values.verify && (values["dry-run"] || values["logs-first"] || values.finish))
+    throw new UsageError("--verify is a run of its own");
   return {
     source,
     logs: values.logs,
+    isVerify: values.verify === true,
     isJson: values.json === true,
     settings: {
       isDry: values["dry-run"] === true,
@@ -184,9 +192,29 @@ async function openTarget(command: ImportCommand): Promise<{ db: Database; keep:
   };
 }
 
+/** Compares what was imported with where it came from; a server may be running on it. 1: something differs. */
+async function verifyAsked(
+  command: ImportCommand,
+  { source, logs, isJson }: { source: SourceDatabase; logs: SourceDatabase; isJson: boolean },
+): Promise<number> {
+  const { dataDir, databaseUrl, encryptionKey, say } = command;
+  if (databaseUrl === "" && !existsSync(join(dataDir, SQLITE_FILE)))
+    throw new SourceRefused(`there is no site in ${dataDir}: import it first, or set DATA_DIR`);
+  const db = await connect(command);
+  try {
+    const now = Math.floor(systemClock.nowMs() / 1000);
+    const seal = await openSealer(db, encryptionSecret(encryptionKey, dataDir), now);
+    const checks = await verifyImport({ source, logs, db, seal });
+    say(isJson ? JSON.stringify(checks, null, 2) : verifyLines(checks).join("\n"));
+    return checks.every(isAsItWas) ? 0 : 1;
+  } finally {
+    await db.close();
+  }
+}
+
 async function runAsked(
   command: ImportCommand,
-  { source: address, logs: logAddress, settings, isJson }: Asked,
+  { source: address, logs: logAddress, settings, isJson, isVerify }: Asked,
 ): Promise<number> {
   const { dataDir, databaseUrl, encryptionKey, startsNew, say, tell } = command;
   const place = parseSource(address);
@@ -195,6 +223,7 @@ async function runAsked(
   const common = { source, logs, settings, clock: systemClock, onProgress: teller(tell) };
   tell(`reading ${sourceName(place)}`);
   try {
+    if (isVerify) return await verifyAsked(command, { source, logs: logs ?? source, isJson });
     let report;
     if (settings.isDry) report = await runImport({ ...common, into: undefined });
     else {

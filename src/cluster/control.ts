@@ -4,13 +4,15 @@
 
 export type FromWorker =
   /** It listens; calls may come. */
-  { kind: "serving" };
+  | { kind: "serving" }
+  /** What all workers have in memory is over (a site was moved in): each begins anew, one after the other. */
+  | { kind: "roll" };
 
 export type ToWorker =
   /** Another one takes its place: end as on SIGTERM, but at once, since the port stays open: so many listen on it now. */
   { kind: "retire"; among: number };
 
-interface WorkerEnd {
+export interface WorkerEnd {
   tell(message: FromWorker): void;
 }
 

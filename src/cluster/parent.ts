@@ -55,6 +55,8 @@ interface State extends ParentDeps {
   /** All have served once. */
   hasServed: boolean;
   isStopping: boolean;
+  /** A worker asks for what SIGHUP asks for. */
+  roll(): Promise<void>;
 }
 
 export function createParent(deps: ParentDeps): Parent {
@@ -64,9 +66,15 @@ export function createParent(deps: ParentDeps): Parent {
     crashes: 0,
     retry: undefined,
   }));
-  const state: State = { ...deps, all, hasServed: false, isStopping: false };
+  const state: State = { ...deps, all, hasServed: false, isStopping: false, roll };
   let rolling: Promise<void> | undefined;
   let isAskedAgain = false;
+
+  function roll(): Promise<void> {
+    isAskedAgain = true;
+    rolling ??= rolls().finally(() => (rolling = undefined));
+    return rolling;
+  }
 
   async function rolls(): Promise<void> {
     do {
@@ -82,11 +90,7 @@ export function createParent(deps: ParentDeps): Parent {
       if (!state.hasServed) await stopAll(state);
       return state.hasServed;
     },
-    roll() {
-      isAskedAgain = true;
-      rolling ??= rolls().finally(() => (rolling = undefined));
-      return rolling;
-    },
+    roll,
     stop: () => stopAll(state),
   };
 }
@@ -103,9 +107,11 @@ function startWorker(state: State, worker: Worker): Promise<boolean> {
     stderr: "inherit",
     serialization: "json",
     ipc(message: FromWorker) {
-      if (message.kind !== "serving") return;
-      child.isServing = true;
-      serving.resolve(true);
+      if (message.kind === "roll") void state.roll();
+      else {
+        child.isServing = true;
+        serving.resolve(true);
+      }
     },
     onExit(_, code, signal) {
       worker.child = undefined;

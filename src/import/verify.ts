@@ -1,279 +1,324 @@
-// Whether what was moved in is what stood there: read once more from the source, and held against the database that has it.
-// Refuses to change either; meant for the time between the import and the first call, whose figures go on from there.
-import { and, eq, gte, ne, sql } from "drizzle-orm";
+// Whether an import is what its source is: row by row, sum by sum, secret by secret, against both databases as they stand.
+// Refuses a site that was not imported; call it before the site is opened, since what happens then is in one of them only.
+import { eq, gte, inArray, sql } from "drizzle-orm";
 import { sha256Hex } from "../core/kit/seal.ts";
 import type { Sealer } from "../core/kit/seal.ts";
 import { audit } from "../core/ledger/audit.ts";
-import { definitionOf, isOptionKey } from "../core/options/definitions.ts";
+import { createOptions } from "../core/options/store.ts";
+import { priceTablesFrom } from "../core/prices/price-book.ts";
+import { comparePrices, replay } from "../core/prices/replay.ts";
 import { countRows, sumOf } from "../db/database.ts";
 import type { Database } from "../db/database.ts";
-import { ChannelStatus } from "../shared/enums.ts";
+import { ChannelStatus, LogType } from "../shared/enums.ts";
+import { jsonObject } from "../shared/json-object.ts";
 import { SourceRefused } from "./dsn.ts";
-import type { ImportReport } from "./report.ts";
+import type { TableName } from "./insert.ts";
+import { minorOfAmount } from "./mapping/orders.ts";
+import type { TableCount } from "./report.ts";
 import type { SourceDatabase, SourceRow } from "./source.ts";
 import { readState } from "./state.ts";
-import type { ImportState } from "./state.ts";
-import { exactWhole, flagOf, textOf, wholeOf } from "./values.ts";
+import { flagOf, textOf, wholeOf } from "./values.ts";
 
-/** One thing that was compared; equal texts are as it should be. */
-export interface Check {
+interface Difference {
+  /** A figure, for example `users.quota`. */
   what: string;
-  expected: string;
+  id: string;
+  source: string;
   found: string;
 }
 
-interface Verified {
+export interface VerifyReport {
+  /** Figures that were compared. */
+  compared: number;
+  differenceCount: number;
+  /** The first of them. */
+  differences: Difference[];
+  /** Groups and models that other channels serve here: `group/model`. Whatever came switched off is among them. */
+  servedOtherwise: string[];
+  /** Calls of the log, a sample, at the imported prices. */
+  repriced: {
+    rows: number;
+    same: number;
+    /** Rows that do not say what they counted. */
+    unknown: number;
+    models: { model: string; rows: number; charged: number; now: number }[];
+  };
+  auditDifferences: number;
+}
+
+export interface VerifyInput {
   source: SourceDatabase;
-  /** Where the old program's log is. */
   logs: SourceDatabase;
   db: Database;
   seal: Sealer;
 }
 
-interface Facts extends Verified {
-  state: ImportState;
-  report: ImportReport;
-  add: (what: string, expected: number | string, found: number | string) => void;
+const MOST_DIFFERENCES = 100;
+const SAMPLED_ROWS = 1000;
+const IDS_PER_QUERY = 1000;
+
+/** Tables of the source, and where their rows are here. */
+const PLACES: readonly [source: readonly string[], table: TableName][] = [
+  [["users"], "users"],
+  [["tokens"], "tokens"],
+  [["channels"], "channels"],
+  [["redemptions"], "redemptions"],
+  [["logs"], "logs"],
+  [["top_ups", "subscription_orders"], "orders"],
+  [["subscription_plans"], "plans"],
+  [["user_subscriptions"], "userPlans"],
+  [["two_fas"], "totps"],
+  [["two_fa_backup_codes"], "backupCodes"],
+  [["passkey_credentials"], "passkeys"],
+  [["custom_oauth_providers"], "customProviders"],
+  [["midjourneys"], "drawings"],
+  [["tasks"], "tasks"],
+];
+
+interface Look extends VerifyInput {
+  report: VerifyReport;
+  /** One figure of both sides. */
+  compare: (
+    what: string,
+    id: string | number,
+    source: string | number,
+    found: string | number | undefined,
+  ) => void;
 }
 
-const DAY = 86_400;
-const CONSUME = 2;
-/** Of rows that differ, so many are named. */
-const MOST_NAMED = 5;
+function createLook(input: VerifyInput): Look {
+  const report: VerifyReport = {
+    compared: 0,
+    differenceCount: 0,
+    differences: [],
+    servedOtherwise: [],
+    repriced: { rows: 0, same: 0, unknown: 0, models: [] },
+    auditDifferences: 0,
+  };
+  return {
+    ...input,
+    report,
+    compare(what, id, source, found) {
+      report.compared++;
+      if (source === found) return;
+      report.differenceCount++;
+      if (report.differences.length < MOST_DIFFERENCES)
+        report.differences.push({
+          what,
+          id: String(id),
+          source: String(source),
+          found: String(found ?? "-"),
+        });
+    },
+  };
+}
 
-const carried = ({ report }: Facts, ...tables: string[]): number =>
-  tables.reduce((sum, table) => sum + (report.tables[table]?.carried ?? 0), 0);
-
-async function countTables(facts: Facts): Promise<void> {
-  const { db, add } = facts;
-  const { users, tokens, channels, redemptions, orders, drawings, tasks, plans, userPlans } = db.t;
-  const rows = [
-    ["users", users, ["users"]],
-    ["keys", tokens, ["tokens"]],
-    ["channels", channels, ["channels"]],
-    ["redemption codes", redemptions, ["redemptions"]],
-    ["orders", orders, ["top_ups", "subscription_orders"]],
-    ["drawings", drawings, ["midjourneys"]],
-    ["tasks", tasks, ["tasks"]],
-    ["plans", plans, ["subscription_plans"]],
-    ["running plans", userPlans, ["user_subscriptions"]],
-  ] as const;
-  for (const [what, table, tables] of rows) {
-    const [found] = await db.orm.select({ count: countRows() }).from(table);
-    add(`rows: ${what}`, carried(facts, ...tables), found?.count ?? 0);
+async function countsAgree(
+  { source, logs, db, compare }: Look,
+  tables: Record<string, TableCount>,
+): Promise<void> {
+  for (const [names, table] of PLACES) {
+    let carried = 0;
+    for (const name of names) {
+      const noted = tables[name];
+      carried += noted?.carried ?? 0;
+      if (noted) compare("rows read", name, await (name === "logs" ? logs : source).count(name), noted.read);
+    }
+    const [row] = await db.bulkReader
+      .select({ count: countRows() })
+      .from(db.t[table] as Database["t"]["users"]);
+    compare("rows", table, carried, row?.count);
   }
 }
 
-/** A figure by id, in the source and here; of those that differ some are named. */
-function compareById(
-  { add }: Facts,
-  what: string,
-  expected: ReadonlyMap<number, number>,
-  found: ReadonlyMap<number, number>,
-): void {
-  const wrong = [...found].filter(([id, value]) => expected.get(id) !== value);
-  const total = (of: ReadonlyMap<number, number>): bigint =>
-    [...found.keys()].reduce((sum, id) => sum + BigInt(of.get(id) ?? 0), 0n);
-  const named = (of: ReadonlyMap<number, number>): string =>
-    wrong
-      .slice(0, MOST_NAMED)
-      .map(([id]) => `; ${id}: ${of.get(id) ?? "none"}`)
-      .join("");
-  add(what, `${total(expected)}${named(expected)}`, `${total(found)}${named(found)}`);
-}
-
-async function sourceFigures(
+/** Calls `look` with each row of the source and the row that it has become; those that were left out are passed over. */
+async function eachPair<Row extends { id: number }>(
   source: SourceDatabase,
   table: string,
-  column: string,
-): Promise<Map<number, number>> {
-  const found = new Map<number, number>();
-  for await (const page of source.pages(table, { columns: ["id", column] }))
-    for (const row of page) found.set(wholeOf(row, "id"), exactWhole(row, column).value);
-  return found;
-}
-
-/** What running plans had left is part of the balance here. */
-async function addPlans({ source, db, state }: Facts, balances: Map<number, number>): Promise<void> {
-  const { userPlans } = db.t;
-  const here = new Set((await db.orm.select({ id: userPlans.id }).from(userPlans)).map(({ id }) => id));
-  for (const row of await source.all("user_subscriptions")) {
-    if (!here.has(wholeOf(row, "id"))) continue;
-    const userId = wholeOf(row, "user_id");
-    const resetAt = wholeOf(row, "next_reset_time");
-    const used = resetAt > 0 && resetAt <= state.startedAt ? 0 : wholeOf(row, "amount_used");
-    balances.set(userId, (balances.get(userId) ?? 0) + Math.max(0, wholeOf(row, "amount_total") - used));
-  }
-}
-
-async function compareFigures(facts: Facts): Promise<void> {
-  const { source, db } = facts;
-  const { users, tokens, channels } = db.t;
-  const userRows = await db.orm
-    .select({ id: users.id, quota: users.quota, used: users.usedQuota, requests: users.requestCount })
-    .from(users);
-  const balances = await sourceFigures(source, "users", "quota");
-  await addPlans(facts, balances);
-  const of = <R extends { id: number }>(rows: readonly R[], value: (row: R) => number) =>
-    new Map(rows.map((row) => [row.id, value(row)]));
-  compareById(
-    facts,
-    "balances",
-    balances,
-    of(userRows, ({ quota }) => quota),
-  );
-  const usedBy = await sourceFigures(source, "users", "used_quota");
-  compareById(
-    facts,
-    "used by users",
-    usedBy,
-    of(userRows, ({ used }) => used),
-  );
-  const requests = await sourceFigures(source, "users", "request_count");
-  compareById(
-    facts,
-    "requests of users",
-    requests,
-    of(userRows, (row) => row.requests),
-  );
-  const keys = await db.orm.select({ id: tokens.id, used: tokens.usedQuota }).from(tokens);
-  compareById(
-    facts,
-    "used by keys",
-    await sourceFigures(source, "tokens", "used_quota"),
-    of(keys, ({ used }) => used),
-  );
-  const served = await db.orm.select({ id: channels.id, used: channels.usedQuota }).from(channels);
-  const ofChannels = await sourceFigures(source, "channels", "used_quota");
-  compareById(
-    facts,
-    "used by channels",
-    ofChannels,
-    of(served, ({ used }) => used),
-  );
-}
-
-const isCall = (row: SourceRow): boolean =>
-  wholeOf(row, "type") === CONSUME && wholeOf(row, "quota") >= 0 && wholeOf(row, "user_id") > 0;
-
-/** Calls by day and model; hours before the first row of the log came from sums of the old site, and are left out. */
-async function compareLog({ logs, db, state, add }: Facts): Promise<void> {
-  const expected = new Map<string, bigint>();
-  const columns = ["id", "user_id", "created_at", "type", "quota", "model_name"];
-  for await (const page of logs.pages("logs", { columns })) {
-    for (const row of page.filter(isCall)) {
-      const key = `${Math.floor(wholeOf(row, "created_at") / DAY)} ${textOf(row, "model_name")}`;
-      expected.set(key, (expected.get(key) ?? 0n) + BigInt(wholeOf(row, "quota")));
+  rowsOf: (ids: number[]) => PromiseLike<Row[]>,
+  look: (row: SourceRow, found: Row) => void,
+): Promise<void> {
+  for await (const page of source.pages(table, { size: IDS_PER_QUERY })) {
+    const found = new Map((await rowsOf(page.map((row) => wholeOf(row, "id")))).map((row) => [row.id, row]));
+    for (const row of page) {
+      const mine = found.get(wholeOf(row, "id"));
+      if (mine) look(row, mine);
     }
   }
-  const { rollups } = db.t;
-  const day = sql<number>`${rollups.hour} / ${sql.raw(String(DAY))}`.mapWith(Number);
-  const rows = await db.orm
-    .select({ day, model: rollups.modelName, quota: sumOf(rollups.quota) })
-    .from(rollups)
-    .where(gte(rollups.hour, Math.floor(state.firstCall / 3600) * 3600))
-    .groupBy(day, rollups.modelName);
-  const found = new Map(rows.map((row) => [`${Math.floor(row.day)} ${row.model}`, BigInt(row.quota)]));
-  const keys = [...new Set([...expected.keys(), ...found.keys()])];
-  const wrong = keys.filter((key) => expected.get(key) !== found.get(key));
-  const said = (of: ReadonlyMap<string, bigint>): string =>
-    [`${[...of.values()].reduce((sum, each) => sum + each, 0n)} in ${of.size}`]
-      .concat(wrong.slice(0, MOST_NAMED).map((key) => `${key}: ${of.get(key) ?? "none"}`))
-      .join("; ");
-  add("log by day and model", said(expected), said(found));
 }
 
-function opens(seal: Sealer, purpose: Parameters<Sealer["open"]>[0], sealed: string): string | undefined {
+async function accountsAgree({ source, db, compare }: Look): Promise<void> {
+  const { users } = db.t;
+  const rowsOf = (ids: number[]) => db.orm.select().from(users).where(inArray(users.id, ids));
+  await eachPair(source, "users", rowsOf, (row, found) => {
+    compare("users.quota", found.id, wholeOf(row, "quota"), found.planWallet);
+    compare("users.used_quota", found.id, wholeOf(row, "used_quota"), found.usedQuota);
+    compare("users.request_count", found.id, wholeOf(row, "request_count"), found.requestCount);
+    compare("users.password", found.id, textOf(row, "password"), found.passwordHash);
+  });
+}
+
+const opened = (seal: Sealer, purpose: "token" | "channel" | "redemption", sealed: string): string => {
   try {
-    return seal.open(purpose, sealed);
+    return sha256Hex(seal.open(purpose, sealed));
   } catch {
-    return undefined;
+    return "";
   }
+};
+
+async function secretsAgree({ source, db, seal, compare }: Look): Promise<void> {
+  const { channelKeys, redemptions, tokens } = db.t;
+  const keysOf = (ids: number[]) => db.orm.select().from(tokens).where(inArray(tokens.id, ids));
+  await eachPair(source, "tokens", keysOf, (row, found) => {
+    const key = sha256Hex(textOf(row, "key").trim().replace(/^sk-/, ""));
+    compare("tokens.key", found.id, key, found.keyHash);
+    compare("tokens.sealed", found.id, found.keyHash, opened(seal, "token", found.keySealed));
+    compare("tokens.used_quota", found.id, wholeOf(row, "used_quota"), found.usedQuota);
+    compare("tokens.base", found.id, found.remainQuota + found.usedQuota, found.quotaBase);
+  });
+  const codesOf = (ids: number[]) => db.orm.select().from(redemptions).where(inArray(redemptions.id, ids));
+  await eachPair(source, "redemptions", codesOf, (row, found) => {
+    compare("redemptions.key", found.id, sha256Hex(textOf(row, "key").trim()), found.keyHash);
+    compare("redemptions.sealed", found.id, found.keyHash, opened(seal, "redemption", found.keySealed));
+    compare("redemptions.quota", found.id, wholeOf(row, "quota", 100), found.quota);
+  });
+  for (const key of await db.orm.select().from(channelKeys))
+    compare("channel_keys.sealed", key.id, key.keyHash, opened(seal, "channel", key.keySealed));
 }
 
-/** Every secret opens under the key in force, and is found by what it hashes to. */
-async function checkSecrets({ db, seal, add }: Facts): Promise<void> {
-  const { tokens, redemptions, channelKeys, options } = db.t;
-  const all = [
-    ["keys", "token", tokens],
-    ["redemption codes", "redemption", redemptions],
-    ["keys of channels", "channel", channelKeys],
-  ] as const;
-  for (const [what, purpose, table] of all) {
-    const rows = await db.orm.select({ hash: table.keyHash, sealed: table.keySealed }).from(table);
-    const good = rows.filter(({ hash, sealed }) => {
-      const text = opens(seal, purpose, sealed);
-      return text !== undefined && sha256Hex(text) === hash;
-    });
-    add(`secrets: ${what}`, rows.length, good.length);
-  }
-  const rows = await db.orm.select().from(options).where(ne(options.value, ""));
-  const secret = rows.filter(({ key }) => isOptionKey(key) && definitionOf(key).secret === true);
-  const good = secret.filter(({ value }) => opens(seal, "option", value) !== undefined);
-  add("secrets: options", secret.length, good.length);
-}
-
-/** Which channels serve a model to a group: what was on there and whose channel is on here. */
-async function compareRoutes({ source, db, report, add }: Facts): Promise<void> {
-  const { abilities, channels } = db.t;
-  const rows = await db.orm
-    .select({ group: abilities.group, model: abilities.model, channelId: abilities.channelId })
-    .from(abilities)
-    .innerJoin(channels, eq(channels.id, abilities.channelId))
-    .where(and(eq(abilities.enabled, true), eq(channels.status, ChannelStatus.enabled)));
-  const here = new Set(rows.map((row) => `${row.channelId} ${row.group} ${row.model}`));
-  const on = new Set(rows.map(({ channelId }) => channelId));
-  const there = (await source.all("abilities")).filter(
-    (row) => flagOf(row, "enabled") && on.has(wholeOf(row, "channel_id")),
+async function recordsAgree({ source, db, compare }: Look): Promise<void> {
+  const { channels, orders, planPeriods } = db.t;
+  const channelsOf = (ids: number[]) => db.orm.select().from(channels).where(inArray(channels.id, ids));
+  await eachPair(source, "channels", channelsOf, (row, found) =>
+    compare("channels.used_quota", found.id, wholeOf(row, "used_quota"), found.usedQuota),
   );
-  const kept = there.filter((row) =>
-    here.has(`${wholeOf(row, "channel_id")} ${textOf(row, "group")} ${textOf(row, "model")}`),
-  );
-  const lost = report.findings.find(({ code }) => code === "ability_lost")?.count ?? 0;
-  add(
-    "routes that still serve, but for those that the report names",
-    Math.max(0, there.length - lost),
-    kept.length,
-  );
-}
-
-/** Throws SourceRefused where nothing was imported here, or another source. */
-export async function verifyImport(verified: Verified): Promise<Check[]> {
-  const { db } = verified;
-  const state = await readState(db);
-  if (state?.stage !== "done" || !state.report)
-    throw new SourceRefused("no site was imported into this database, so there is nothing to verify");
-  const checks: Check[] = [];
-  const facts: Facts = {
-    ...verified,
-    state,
-    report: state.report,
-    add: (what, expected, found) =>
-      void checks.push({ what, expected: String(expected), found: String(found) }),
+  const ordersOf = (ids: number[]) => db.orm.select().from(orders).where(inArray(orders.id, ids));
+  await eachPair(source, "top_ups", ordersOf, (row, found) => {
+    compare("orders.money", found.id, minorOfAmount(textOf(row, "money"), found.currency), found.moneyMinor);
+    const isPaid = textOf(row, "status") === "success";
+    compare("orders.paid", found.id, String(isPaid), String(found.status === "credited"));
+  });
+  const periodsOf = async (ids: number[]) => {
+    const rows = await db.orm.select().from(planPeriods).where(inArray(planPeriods.userPlanId, ids));
+    return rows.map((row) => ({ ...row, id: row.userPlanId }));
   };
-  await countTables(facts);
-  await compareFigures(facts);
-  await compareLog(facts);
-  await checkSecrets(facts);
-  await compareRoutes(facts);
-  const { differences } = await audit(db);
-  facts.add("differences that the audit finds", 0, differences.length);
-  return checks;
+  await eachPair(source, "user_subscriptions", periodsOf, (row, found) => {
+    const total = wholeOf(row, "amount_total");
+    if (total > 0) compare("plan_periods.quota", found.id, total, found.quota);
+    // A reset that was overdue has been made.
+    if (found.used > 0)
+      compare("plan_periods.used", found.id, Math.min(wholeOf(row, "amount_used"), total), found.used);
+  });
 }
 
-export const isAsItWas = ({ expected, found }: Check): boolean => expected === found;
+async function daysAgree({ logs, db, compare }: Look, firstCall: number): Promise<void> {
+  const { rollups } = db.t;
+  const day = sql<number>`${rollups.hour} - ${rollups.hour} % 86400`.mapWith(Number);
+  const rows = await db.bulkReader
+    .select({ day, model: rollups.modelName, count: sumOf(rollups.count), quota: sumOf(rollups.quota) })
+    .from(rollups)
+    .where(gte(rollups.hour, firstCall))
+    .groupBy(day, rollups.modelName);
+  const found = new Map(rows.map((row) => [`${row.day}/${row.model}`, row]));
+  for (const row of await logs.callsByDay()) {
+    const id = `${wholeOf(row, "day")}/${textOf(row, "model")}`;
+    compare("log calls of a day", id, wholeOf(row, "n"), found.get(id)?.count);
+    compare("log quota of a day", id, wholeOf(row, "total"), found.get(id)?.quota);
+    found.delete(id);
+  }
+  for (const [id, { count }] of found) compare("log calls of a day", id, 0, count);
+}
 
-/** A line for each check, those that failed with both sides. */
-export function verifyLines(checks: readonly Check[]): string[] {
-  const failed = checks.filter((check) => !isAsItWas(check));
-  return [
-    ...checks.map((check) =>
-      isAsItWas(check)
-        ? `same       ${check.what}: ${check.found}`
-        : `DIFFERENT  ${check.what}: ${check.found}, should be ${check.expected}`,
-    ),
-    failed.length === 0
-      ? "Everything that was imported is as it stood in the source."
-      : `${failed.length} of ${checks.length} checks found something else than the source has.`,
-  ];
+/** `group/model` to the numbers of the channels that serve it, as one text. */
+function served(rows: readonly { group: string; model: string; id: number }[]): Map<string, string> {
+  const found = Map.groupBy(rows, ({ group, model }) => `${group}/${model}`);
+  return new Map(
+    [...found].map(([way, each]) => [
+      way,
+      each
+        .map(({ id }) => id)
+        .toSorted((a, b) => a - b)
+        .join(","),
+    ]),
+  );
+}
+
+async function waysAgree({ source, db, report }: Look): Promise<void> {
+  const on = new Set<number>();
+  for await (const page of source.pages("channels", { columns: ["id", "status"] }))
+    for (const row of page)
+      if (wholeOf(row, "status", 1) === ChannelStatus.enabled) on.add(wholeOf(row, "id"));
+  const there = (await source.all("abilities"))
+    .map((row) => ({
+      group: textOf(row, "group"),
+      model: textOf(row, "model"),
+      id: wholeOf(row, "channel_id"),
+      isOn: flagOf(row, "enabled"),
+    }))
+    .filter(({ id, isOn }) => isOn && on.has(id));
+  const { abilities } = db.t;
+  const here = await db.orm
+    .select({ group: abilities.group, model: abilities.model, id: abilities.channelId })
+    .from(abilities)
+    .where(eq(abilities.enabled, true));
+  const [before, after] = [served(there), served(here)];
+  for (const way of new Set([...before.keys(), ...after.keys()]))
+    if (before.get(way) !== after.get(way)) report.servedOtherwise.push(way);
+}
+
+/** The newest calls at the imported prices: what they were charged, and what they would be. */
+async function reprice({ db, seal, report }: Look): Promise<void> {
+  const { logs } = db.t;
+  const tables = priceTablesFrom(await createOptions(db, seal));
+  const prices = comparePrices(tables, tables);
+  const rows = await db.bulkReader
+    .select()
+    .from(logs)
+    .where(eq(logs.type, LogType.consume))
+    .orderBy(sql`${logs.createdAt} desc`)
+    .limit(SAMPLED_ROWS);
+  const models = new Map<string, VerifyReport["repriced"]["models"][number]>();
+  for (const row of rows) {
+    report.repriced.rows++;
+    const { trust, new: now } = replay(
+      {
+        model: row.modelName,
+        group: row.group,
+        quota: row.quota,
+        prompt_tokens: row.promptTokens,
+        completion_tokens: row.completionTokens,
+        startMs: row.createdAt * 1000 - row.useTimeMs,
+        other: jsonObject(row.other) ?? {},
+      },
+      prices,
+    );
+    if (trust === "unknown") report.repriced.unknown++;
+    else if (Math.abs(now - row.quota) <= 1) report.repriced.same++;
+    else {
+      const sum = models.get(row.modelName) ?? { model: row.modelName, rows: 0, charged: 0, now: 0 };
+      models.set(row.modelName, {
+        ...sum,
+        rows: sum.rows + 1,
+        charged: sum.charged + row.quota,
+        now: sum.now + now,
+      });
+    }
+  }
+  report.repriced.models = [...models.values()].toSorted((a, b) => b.rows - a.rows);
+}
+
+/** Throws SourceRefused where nothing was imported. */
+export async function verifyImport(input: VerifyInput): Promise<VerifyReport> {
+  const state = await readState(input.db);
+  if (state?.stage !== "done") throw new SourceRefused("nothing was imported here, or not all of it yet");
+  const look = createLook(input);
+  await countsAgree(look, state.report?.tables ?? {});
+  await accountsAgree(look);
+  await secretsAgree(look);
+  await recordsAgree(look);
+  await daysAgree(look, state.firstCall);
+  await waysAgree(look);
+  await reprice(look);
+  look.report.auditDifferences = (await audit(input.db)).differences.length;
+  return look.report;
 }

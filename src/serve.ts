@@ -6,6 +6,7 @@ import { openWorkerEnd } from "./cluster/control.ts";
 import type { Env } from "./env.ts";
 import { cannotListen, replaceProcess } from "./env.ts";
 import { listen } from "./http/listen.ts";
+import { mergedText } from "./observe/metrics.ts";
 import { drainSockets } from "./http/sockets.ts";
 import { uncaughtPolicy } from "./uncaught.ts";
 
@@ -145,7 +146,14 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
   if (worker !== undefined) {
     // The parent's: a terminal that closes tells all of them.
     process.on("SIGHUP", () => {});
-    openWorkerEnd(() => end("retire", 0)).tell({ kind: "serving" });
+    const { metrics, gateway } = services;
+    const channel = openWorkerEnd({
+      onRetire: () => end("retire", 0),
+      snapshot: () => metrics.snapshot(),
+    });
+    // Whoever is asked answers for all of them.
+    gateway.metrics.text = async () => mergedText(await channel.gather());
+    channel.tell({ kind: "serving" });
   }
   return { port, stop };
 }

@@ -211,6 +211,7 @@ function beginWork(
     watch,
     probe,
     readiness: createReadiness(() => ledger.condition()),
+    worker: env.worker,
     moving: createMoving(deps),
     metrics: { text: () => metrics.text(), token: env.metricsToken },
   };

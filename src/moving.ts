@@ -7,7 +7,9 @@ export interface Moving extends SetupImport {
   restart: () => void;
 }
 
-export function createMoving(deps: Pick<Deps, "db" | "seal" | "clock" | "logger" | "version">): Moving {
+export function createMoving(
+  deps: Pick<Deps, "db" | "seal" | "clock" | "logger" | "options" | "version">,
+): Moving {
   let job: SetupImport | undefined;
   const moving: Moving = {
     restart: () => undefined,

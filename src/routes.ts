@@ -65,6 +65,8 @@ export interface Gateway {
   probe: ChannelProbe;
   metrics: MetricsAccess;
   readiness: Readiness;
+  /** Which of several processes on the port this is. */
+  worker: number | undefined;
   moving: Moving;
 }
 
@@ -120,10 +122,10 @@ function channelRoutes(
 }
 
 export function createRoutes(deps: Deps, session: SessionSettings, gateway: Gateway) {
-  const { relay, watch, probe, readiness, moving } = gateway;
+  const { relay, watch, probe, moving } = gateway;
   return new Elysia()
     .use(metrics(session, gateway.metrics)) // /metrics
-    .use(probes(readiness)) //            /healthz, /readyz
+    .use(probes(gateway.readiness, gateway.worker)) // /healthz, /readyz
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
     .use(anthropicRelay(deps, session, relay)) // /v1/messages
     .use(geminiRelay(deps, session, relay)) // /v1beta

@@ -3,6 +3,7 @@
 import type { AnyElysia } from "elysia";
 import type { Services } from "./app.ts";
 import { openWorkerEnd } from "./cluster/control.ts";
+import { steerAway, steerToAll, workerAt } from "./cluster/steer.ts";
 import type { Env } from "./env.ts";
 import { cannotListen, replaceProcess } from "./env.ts";
 import { listen } from "./http/listen.ts";
@@ -13,6 +14,14 @@ import { uncaughtPolicy } from "./uncaught.ts";
 /** Behind the end of the drain: until the last words are read, and until everything must be recorded. */
 const LAST_WORDS_MS = 2000;
 const RECORD_LIMIT_MS = 20_000;
+
+/** So long connections that were on their way to a worker arrive after no more are sent to it. */
+const ARRIVING_MS = 500;
+/** Where a process that listens everywhere finds itself. */
+const ANY_HOST = new Map([
+  ["0.0.0.0", "127.0.0.1"],
+  ["::", "::1"],
+]);
 
 const LOOK_MS = 5000;
 /** Processor time within one look: above the first the process is busy, below the second it rests. */
@@ -114,8 +123,8 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
     return stopping;
   };
   process.on("uncaughtException", uncaughtPolicy({ logger, stop, exit: (code) => process.exit(code) }));
-  const end = (why: string, delayMs: number) => {
-    logger.info("draining", { signal: why, ...(worker === undefined ? {} : { worker }) });
+  const end = (why: string, delayMs: number, more: { isSteered?: boolean } = {}) => {
+    logger.info("draining", { signal: why, ...(worker === undefined ? {} : { worker }), ...more });
     stop(delayMs).then(
       () => process.exit(0),
       () => process.exit(1),
@@ -146,9 +155,16 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
   if (worker !== undefined) {
     // The parent's: a terminal that closes tells all of them.
     process.on("SIGHUP", () => {});
+    steerToAll();
+    const retire = async (among: number) => {
+      const host = ANY_HOST.get(env.host) ?? env.host;
+      const isSteered = await steerAway(among, async () => (await workerAt(host, port)) === worker);
+      if (isSteered) await Bun.sleep(ARRIVING_MS);
+      end("retire", 0, { isSteered });
+    };
     const { metrics, gateway } = services;
     const channel = openWorkerEnd({
-      onRetire: () => end("retire", 0),
+      onRetire: (among) => void retire(among),
       snapshot: () => metrics.snapshot(),
     });
     // Whoever is asked answers for all of them.

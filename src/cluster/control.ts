@@ -12,8 +12,8 @@ export type FromWorker =
   | { kind: "figures"; id: number; snapshot: MetricSnapshot[] };
 
 export type ToWorker =
-  /** Another one takes its place: end as on SIGTERM, but at once, since the port stays open. */
-  | { kind: "retire" }
+  /** Another one takes its place: end as on SIGTERM, but at once, since the port stays open: so many listen on it now. */
+  | { kind: "retire"; among: number }
   /** The figures of this worker are wanted. */
   | { kind: "figures"; id: number }
   /** Those of all workers, and what workers counted that have ended. */
@@ -22,15 +22,15 @@ export type ToWorker =
 /** Longer than the parent waits for its workers. */
 const GATHER_MS = 3000;
 
-export interface WorkerEnd {
+interface WorkerEnd {
   tell(message: FromWorker): void;
   /** The figures of all workers; the own ones alone where the parent does not answer. */
   gather(): Promise<MetricSnapshot[][]>;
 }
 
-export interface WorkerEndDeps {
-  /** Also called when the parent is gone. */
-  onRetire: () => void;
+interface WorkerEndDeps {
+  /** Also called when the parent is gone, with 0. */
+  onRetire: (among: number) => void;
   snapshot: () => Promise<MetricSnapshot[]>;
 }
 
@@ -41,11 +41,11 @@ export function openWorkerEnd({ onRetire, snapshot }: WorkerEndDeps): WorkerEnd 
   const tell = (message: FromWorker): void => void process.send?.(message);
 
   process.on("message", (message: ToWorker) => {
-    if (message.kind === "retire") onRetire();
+    if (message.kind === "retire") onRetire(message.among);
     else if (message.kind === "gathered") waiting.get(message.id)?.(message.snapshots);
     else void snapshot().then((own) => tell({ kind: "figures", id: message.id, snapshot: own }));
   });
-  process.on("disconnect", onRetire);
+  process.on("disconnect", () => onRetire(0));
   return {
     tell,
     async gather() {

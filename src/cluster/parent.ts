@@ -37,6 +37,7 @@ export interface Parent {
 /** A process of a worker's, from its start to its end. */
 interface Child {
   readonly process: Bun.Subprocess<"ignore", "inherit", "inherit">;
+  isServing: boolean;
   /** Ends as it was told to. */
   isRetiring: boolean;
   /** Resolves with the exit code when it has ended and the worker is rid of it. */
@@ -110,8 +111,9 @@ function startWorker(state: State, worker: Worker): Promise<boolean> {
     stderr: "inherit",
     serialization: "json",
     ipc(message: FromWorker) {
-      if (message.kind === "serving") serving.resolve(true);
-      else state.gathering.heard(worker.index, message);
+      if (message.kind !== "serving") return state.gathering.heard(worker.index, message);
+      child.isServing = true;
+      serving.resolve(true);
     },
     onExit(_, code, signal) {
       worker.child = undefined;
@@ -121,7 +123,7 @@ function startWorker(state: State, worker: Worker): Promise<boolean> {
       if (!child.isRetiring) ended(state, worker, { code, signal, livedMs: performance.now() - startedMs });
     },
   });
-  const child: Child = { process, isRetiring: false, gone: gone.promise };
+  const child: Child = { process, isServing: false, isRetiring: false, gone: gone.promise };
   worker.child = child;
   return serving.promise;
 }
@@ -152,7 +154,7 @@ async function rollOnce(state: State): Promise<void> {
   logger.info("replacing the workers one after the other");
   for (const worker of state.all) {
     if (state.isStopping) return;
-    await retire(worker);
+    await retire(state, worker);
     if (state.isStopping) return;
     if (await startWorker(state, worker)) continue;
     // Those that serve go on as they are: a program that cannot start must not take their place as well.
@@ -162,13 +164,14 @@ async function rollOnce(state: State): Promise<void> {
   logger.info("all workers were replaced");
 }
 
-async function retire(worker: Worker): Promise<void> {
+async function retire({ all }: State, worker: Worker): Promise<void> {
   clearTimeout(worker.retry);
   worker.retry = undefined;
   const { child } = worker;
   if (!child) return;
   child.isRetiring = true;
-  if (!isTold(child, { kind: "retire" })) child.process.kill("SIGTERM");
+  const among = all.filter((each) => each.child?.isServing).length;
+  if (!isTold(child, { kind: "retire", among })) child.process.kill("SIGTERM");
   await child.gone;
 }
 

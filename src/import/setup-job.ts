@@ -20,7 +20,7 @@ const NOBODY_MS = 60_000;
 /** In place of ids. */
 const EVERYTHING = "*";
 
-export interface SetupJobDeps extends Pick<Deps, "db" | "seal" | "clock" | "logger" | "version"> {
+export interface SetupJobDeps extends Pick<Deps, "db" | "seal" | "clock" | "logger" | "options" | "version"> {
   /** Begins the process anew: everything that it knows is of the empty site. */
   restart: () => void;
 }
@@ -79,6 +79,8 @@ export function createSetupImport(deps: SetupJobDeps): SetupImport {
         },
       });
       logger.info("a site was moved in", { source: mine.source, seconds: mine.report.seconds });
+      // Closed from now on, here too: what else this process knows is of the empty site until it begins anew.
+      await deps.options.reload();
       // Other nodes of the site read anew what they had of the empty one.
       for (const kind of ["options", "channels", "costs"] as const) await db.announce(kind, [EVERYTHING]);
       setTimeout(deps.restart, NOBODY_MS).unref();

@@ -64,7 +64,7 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
       ask("POST", "/api/setup/import", { source: source.address }),
     ]);
     expect(begun.map(({ success }) => success).toSorted()).toEqual([false, true]);
-    expect(begun.find(({ success }) => !success)?.code).toBe("setup_importing");
+    expect(["setup_importing", "setup_done"]).toContain(begun.find(({ success }) => !success)?.code ?? "");
     const setup = await ask("POST", "/api/setup", {
       username: "me",
       password: PASSWORD,
@@ -78,6 +78,8 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
       return last.state !== "running";
     });
     expect(last).toMatchObject({ state: "done", source: source.address });
+    // Nobody gets in before it begins anew, either.
+    expect(await status()).toMatchObject({ maintenance_enabled: true });
     expect(last.report?.join("\n")).toContain("Did not come along");
     await untilSo(() => server.log().split('"serving"').length === 3);
     expect(server.pid).toBe(pid);

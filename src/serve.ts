@@ -3,6 +3,7 @@
 import type { AnyElysia } from "elysia";
 import type { Services } from "./app.ts";
 import { openWorkerEnd } from "./cluster/control.ts";
+import type { WorkerEnd } from "./cluster/control.ts";
 import { steerAway, steerToAll, workerAt } from "./cluster/steer.ts";
 import type { Env } from "./env.ts";
 import { cannotListen, replaceProcess } from "./env.ts";
@@ -105,6 +106,7 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
   collectWhenResting();
 
   const { worker } = env;
+  let parent: WorkerEnd | undefined;
   let stopping: Promise<void> | undefined;
   /** `delayMs`: so long calls are served as ever, while probes are told that it ends. */
   const stop = (delayMs = 0) => {
@@ -130,9 +132,9 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
       () => process.exit(1),
     );
   };
-  // A worker's parent starts another one in its place.
   services.gateway.moving.restart = () => {
-    if (worker !== undefined) return end("moved in", 0);
+    // The others have nothing of the site in memory either.
+    if (parent) return parent.tell({ kind: "roll" });
     logger.info("beginning anew with the site that was moved in");
     stop().then(
       () => {
@@ -163,10 +165,10 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
       end("retire", 0, { isSteered });
     };
     const { metrics, gateway } = services;
-    const channel = openWorkerEnd({
+    const channel = (parent = openWorkerEnd({
       onRetire: (among) => void retire(among),
       snapshot: () => metrics.snapshot(),
-    });
+    }));
     // Whoever is asked answers for all of them.
     gateway.metrics.text = async () => mergedText(await channel.gather());
     channel.tell({ kind: "serving" });

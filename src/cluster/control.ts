@@ -6,6 +6,8 @@ import type { MetricSnapshot } from "../observe/metrics.ts";
 export type FromWorker =
   /** It listens; calls may come. */
   | { kind: "serving" }
+  /** What all workers have in memory is over (a site was moved in): each begins anew, one after the other. */
+  | { kind: "roll" }
   /** Somebody asks it for the figures of all workers. */
   | { kind: "gather"; id: number }
   /** Its own, as it was asked under this number. */
@@ -22,7 +24,7 @@ export type ToWorker =
 /** Longer than the parent waits for its workers. */
 const GATHER_MS = 3000;
 
-interface WorkerEnd {
+export interface WorkerEnd {
   tell(message: FromWorker): void;
   /** The figures of all workers; the own ones alone where the parent does not answer. */
   gather(): Promise<MetricSnapshot[][]>;

@@ -59,6 +59,8 @@ interface State extends ParentDeps {
   /** All have served once. */
   hasServed: boolean;
   isStopping: boolean;
+  /** A worker asks for what SIGHUP asks for. */
+  roll(): Promise<void>;
 }
 
 export function createParent(deps: ParentDeps): Parent {
@@ -72,9 +74,15 @@ export function createParent(deps: ParentDeps): Parent {
     running: () => all.filter(({ child }) => child !== undefined).map(({ index }) => index),
     send: (index, message) => isTold(all[index]?.child, message),
   });
-  const state: State = { ...deps, all, gathering, hasServed: false, isStopping: false };
+  const state: State = { ...deps, all, gathering, hasServed: false, isStopping: false, roll };
   let rolling: Promise<void> | undefined;
   let isAskedAgain = false;
+
+  function roll(): Promise<void> {
+    isAskedAgain = true;
+    rolling ??= rolls().finally(() => (rolling = undefined));
+    return rolling;
+  }
 
   async function rolls(): Promise<void> {
     do {
@@ -90,11 +98,7 @@ export function createParent(deps: ParentDeps): Parent {
       if (!state.hasServed) await stopAll(state);
       return state.hasServed;
     },
-    roll() {
-      isAskedAgain = true;
-      rolling ??= rolls().finally(() => (rolling = undefined));
-      return rolling;
-    },
+    roll,
     stop: () => stopAll(state),
   };
 }
@@ -111,9 +115,11 @@ function startWorker(state: State, worker: Worker): Promise<boolean> {
     stderr: "inherit",
     serialization: "json",
     ipc(message: FromWorker) {
-      if (message.kind !== "serving") return state.gathering.heard(worker.index, message);
-      child.isServing = true;
-      serving.resolve(true);
+      if (message.kind === "roll") void state.roll();
+      else if (message.kind === "serving") {
+        child.isServing = true;
+        serving.resolve(true);
+      } else state.gathering.heard(worker.index, message);
     },
     onExit(_, code, signal) {
       worker.child = undefined;

@@ -81,6 +81,11 @@ async function serve({ dataDir, databaseUrl = "" }: Place): Promise<ServerProces
 async function expectServes(at: Place, key: string): Promise<void> {
   const server = await serve(at);
   expect((await callPlan(server.url, key, { id: "after" })).status).toBe(200);
+  // From another directory too: a shared database knows who runs on it.
+  if (at.databaseUrl) {
+    const elsewhere = { dataDir: newDirectory(), databaseUrl: at.databaseUrl };
+    expect(run(elsewhere, ["move", newDirectory()]).err).toContain("a server runs on the source");
+  }
   await server.stop();
   expect(run(at, ["audit"])).toMatchObject({ code: 0, out: expect.stringContaining("No difference") });
 }

@@ -128,15 +128,21 @@ function planChecks(): SQL[] {
 const opening = (kind: string, of: string): string =>
   `left join (select id, used_quota, request_count from openings where kind = '${kind}') o on o.id = ${of}.id`;
 
-/** Both sides of the coarse sums, one table each: looked at once, whatever is compared of them. */
+/**
+ * Both sides of the coarse sums, a table each: added up once, whatever is compared of them. Grouped and not joined: SQLite joins
+ * such sides row by row.
+ */
 function coarseSides(sums: readonly string[]): SQL {
   // Hours before `from_hour` are being filled in; days are compared once all of them are there.
+  const isWhole = "where (select max(from_hour) from rollup_days) = 0";
   const side = (from: string, key: string, letter: string): string =>
-    `(select ${key}, ${sums.map((sum) => `sum(${sum}) as ${letter}_${sum}`).join(", ")} from ${from}
-      where (select max(from_hour) from rollup_days) = 0 group by ${key}) ${letter}`;
+    `select ${key}, ${["f", "g"].flatMap((each) => sums.map((sum) => `${each === letter ? sum : 0} as ${each}_${sum}`)).join(", ")}
+      from ${from} ${isWhole}`;
+  const added = ["f", "g"].flatMap((each) => sums.map((sum) => `sum(${each}_${sum}) as ${each}_${sum}`));
   const tables = COARSE_CHECKS.map(
     ({ table, key }) =>
-      `both_${table} as (select * from ${side("rollups", key, "f")} full join ${side(table, key, "g")} using (${key}))`,
+      `both_${table} as materialized (select ${key}, ${added.join(", ")}
+        from (${side("rollups", key, "f")} union all ${side(table, key, "g")}) as sides group by ${key})`,
   );
   return sql.raw(`with ${tables.join(", ")} `);
 }
@@ -220,7 +226,7 @@ function statement(sums: readonly string[]): SQL {
       ),
       ...COARSE_CHECKS.flatMap(({ table, id: name }) =>
         sums.map((sum) =>
-          check(`${table}.${sum}`, raw(name), zero(`f_${sum}`), zero(`g_${sum}`), raw(`both_${table}`)),
+          check(`${table}.${sum}`, raw(name), raw(`f_${sum}`), raw(`g_${sum}`), raw(`both_${table}`)),
         ),
       ),
       check(

@@ -133,7 +133,7 @@ test("from the file to PostgreSQL and back: killed on the way it goes on; the sa
   expect(run(back, ["export", "--everything"]).out === run(there, ["export", "--everything"]).out).toBe(true);
   expect(existsSync(join(back.dataDir, "weir.sqlite.moving"))).toBe(false);
   await expectServes(back, key);
-}, 120_000);
+}, 240_000);
 
 test("as a file, with the key under a passphrase: on another machine it serves on", async () => {
   site = await startSite({ env: OWN_FILES });

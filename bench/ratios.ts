@@ -20,15 +20,40 @@ export interface RatioFigures {
   idleShare: number | undefined;
 }
 
-export interface RatioSizes {
+interface RatioSizes {
+  warmSeconds: number;
   rounds: number;
   callerSeconds: number;
   loneSeconds: number;
   /** Streams at once, each of fifty chunks in two seconds, and how many of them. */
   streams: number;
   streamsTotal: number;
+  settleSeconds: number;
   idleSeconds: number;
 }
+
+export const RATIO_SIZES: Readonly<Record<"full" | "quick", RatioSizes>> = {
+  full: {
+    warmSeconds: 12,
+    rounds: 4,
+    callerSeconds: 3,
+    loneSeconds: 8,
+    streams: 60,
+    streamsTotal: 120,
+    settleSeconds: 25,
+    idleSeconds: 20,
+  },
+  quick: {
+    warmSeconds: 3,
+    rounds: 1,
+    callerSeconds: 1,
+    loneSeconds: 4,
+    streams: 60,
+    streamsTotal: 60,
+    settleSeconds: 5,
+    idleSeconds: 5,
+  },
+};
 
 const CALLERS = 32;
 const LONE_PER_SECOND = 30;
@@ -68,7 +93,16 @@ export async function measureRatios(
   sizes: RatioSizes,
   say: (text: string) => void,
 ): Promise<RatioFigures> {
-  const { rounds: count, callerSeconds, loneSeconds, streams, streamsTotal, idleSeconds } = sizes;
+  const {
+    rounds: count,
+    warmSeconds,
+    callerSeconds,
+    loneSeconds,
+    streams,
+    streamsTotal,
+    settleSeconds,
+    idleSeconds,
+  } = sizes;
   const loads: Record<LoadName, (target: Target) => Promise<LoadResult>> = {
     callers: (target) => closedLoop(target, { concurrency: CALLERS, seconds: callerSeconds }),
     lone: (target) => load({ kind: "rate", target, perSecond: LONE_PER_SECOND, seconds: loneSeconds }),
@@ -83,12 +117,14 @@ export async function measureRatios(
   const pid = targets.postgres?.pid;
   if (pid !== undefined) {
     say("idle on PostgreSQL");
+    // Past the first look at the jobs, which writes down each of them (src/jobs/scheduler.ts).
+    await Bun.sleep(settleSeconds * 1000);
     const beforeMs = cpuMs(pid) ?? Number.NaN;
     await Bun.sleep(idleSeconds * 1000);
     figures.idleShare = ((cpuMs(pid) ?? Number.NaN) - beforeMs) / (idleSeconds * 1000);
   }
   // What is measured is compiled code.
-  for (const [, target] of subjects) await closedLoop(target, { concurrency: CALLERS, seconds: 4 });
+  for (const [, target] of subjects) await closedLoop(target, { concurrency: CALLERS, seconds: warmSeconds });
   for (const name of ["callers", "lone", "streams"] as const) {
     say(name);
     for (let round = 0; round < count; round++) {

@@ -30,7 +30,7 @@ import {
   render,
   save,
 } from "./report.ts";
-import { type RatioSizes, measureRatios, startOnPostgres } from "./ratios.ts";
+import { RATIO_SIZES, measureRatios, startOnPostgres } from "./ratios.ts";
 import { benchRows } from "./rows.ts";
 import { closedLoop, ensureWrk } from "./wrk.ts";
 
@@ -72,14 +72,6 @@ const SIZES = {
     pacedTotal: 2048,
     sockets: 1000,
     socketSeconds: 10,
-    ratios: {
-      rounds: 4,
-      callerSeconds: 3,
-      loneSeconds: 10,
-      streams: 60,
-      streamsTotal: 120,
-      idleSeconds: 20,
-    } satisfies RatioSizes,
   },
   quick: {
     concurrencies: [1, 32, 256],
@@ -101,7 +93,6 @@ const SIZES = {
     pacedTotal: 128,
     sockets: 200,
     socketSeconds: 3,
-    ratios: { rounds: 1, callerSeconds: 1, loneSeconds: 4, streams: 60, streamsTotal: 60, idleSeconds: 5 },
   },
 };
 
@@ -334,14 +325,15 @@ function counted(run: Run, results: BySubject<LoadResult>): BySubject<LoadResult
 }
 
 async function runRatios(run: Run, gateway: Gateway): Promise<void> {
-  const { targets, sizes, figures } = run;
+  const { targets, figures, options } = run;
+  const sizes = RATIO_SIZES[options.isQuick ? "quick" : "full"];
   const target = (name: SubjectName) => targets.find(([each]) => each === name)?.[1];
   const [direct, bare] = [target("direct"), target("bare")];
   if (!direct || !bare) throw new Error("the ratios need the mock and the bare proxy");
   const onPostgres = await startOnPostgres(gateway.command, run.dir, ...run.upstreams);
   try {
     const subjects = { direct, bare, embedded: gateway.target, postgres: onPostgres.target };
-    figures.ratios = await measureRatios(subjects, sizes.ratios, (text) => console.error(`${text} …`));
+    figures.ratios = await measureRatios(subjects, sizes, (text) => console.error(`${text} …`));
   } finally {
     await onPostgres.stop();
   }

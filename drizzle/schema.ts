@@ -699,6 +699,23 @@ export function buildSchema(d: Dialect) {
     fromHour: d.big().notNull(),
   });
 
+  /**
+   * What models were to their users (core/site/model-days.ts): by day in UTC how many requests were answered and failed, and how
+   * many first tokens came within each bound.
+   */
+  const modelDays = d.table(
+    "model_days",
+    {
+      /** Unix seconds of the start of the day. */
+      day: d.big().notNull(),
+      modelName: d.text().notNull(),
+      /** -2 answered, -1 failed, from 0 on the bounds of the first token. */
+      slot: d.int().notNull(),
+      count: d.big().notNull().default(0),
+    },
+    (t) => [d.primaryKey({ columns: [t.day, t.modelName, t.slot] })],
+  );
+
   /** By hour and rule of affinity: calls, how many were served where they were bound or elsewhere, and what caches made of them. */
   const affinitySums = d.table(
     "affinity_sums",
@@ -1270,6 +1287,8 @@ export function buildSchema(d: Dialect) {
     leaseUntil: d.big().notNull().default(0),
     /** Fingerprint of machine and data directory of the process that holds it. */
     place: d.text().notNull().default(""),
+    /** JSON text of what the node told of itself last (core/site/node-figures.ts); only where several share the database. */
+    figures: d.text().notNull().default(""),
     updatedAt: d.big().notNull().default(0),
   });
 
@@ -1357,6 +1376,7 @@ export function buildSchema(d: Dialect) {
     rollupsByUser,
     rollupsByChannel,
     rollupDays,
+    modelDays,
     affinitySums,
     channelCosts,
     costImports,

@@ -43,6 +43,10 @@ import { createPicker } from "./core/channels/picker.ts";
 import { createRouting } from "./core/channels/routing.ts";
 import { createCatalogue } from "./core/channels/catalogue.ts";
 import { metricSources } from "./core/site/metric-sources.ts";
+import { createModelDays } from "./core/site/model-days.ts";
+import type { ModelDays } from "./core/site/model-days.ts";
+import { createNodeFigures } from "./core/site/node-figures.ts";
+import type { NodeFigures } from "./core/site/node-figures.ts";
 import { createMaintenance } from "./core/site/maintenance.ts";
 import { createReadiness } from "./core/site/readiness.ts";
 import { encryptionSecret } from "./core/kit/seal.ts";
@@ -77,6 +81,7 @@ import { vendors } from "./providers/vendors.ts";
 import { jobsOf } from "./jobs/jobs.ts";
 import { createScheduler } from "./jobs/scheduler.ts";
 import type { Scheduler } from "./jobs/scheduler.ts";
+import { createMoving } from "./moving.ts";
 import { createMediaFetch } from "./relay/wire/media.ts";
 import { createRelay } from "./relay/call/pipeline.ts";
 import type { Relay } from "./relay/call/pipeline.ts";
@@ -97,6 +102,8 @@ export interface Services {
   /** What the inbox looks at by itself. */
   looks: Looks;
   metrics: Metrics;
+  /** Tests write before the minute is over. */
+  modelDays: ModelDays;
   /** Waits until all that was answered is durable, then lets go of the database. */
   close(): Promise<void>;
 }
@@ -197,21 +204,32 @@ function beginWork(
     jobsOf(deps, watch, () => pollTasks(deps), { logRetentionDays, backups }),
   );
   const loop = watchEventLoop();
+  const modelDays = createModelDays({ ...deps, models: deps.observer.figures.models });
   const metrics = metricsOf(deps, loop, { ledger, relay, jobs });
   const gateway: Gateway = {
     relay,
     watch,
     probe,
     readiness: createReadiness(() => ledger.condition()),
+    worker: env.worker,
+    moving: createMoving(deps),
     metrics: { text: () => metrics.text(), token: env.metricsToken },
   };
   return {
     gateway,
+    figures: createNodeFigures({
+      ...deps,
+      lag: () => ledger.lag(),
+      inFlight: () => relay.inFlight(),
+      delays: loop.delays,
+    }),
     jobs,
     looks,
     metrics,
+    modelDays,
     async stop() {
       loop.stop();
+      await modelDays.stop();
       // A copy of many gigabytes would hold up the stop.
       backups?.stop();
       await Promise.all([watch.stop(), jobs.stop(), looks.stop()]);
@@ -240,6 +258,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const nodeId = (node = readNodeId(env.dataDir));
   // What the ledger applies before the services stand was told by an earlier run.
   let lowQuota: LowQuota | undefined;
+  let figures: (() => Promise<NodeFigures>) | undefined;
+  const ownFigures = async () => figures?.().catch(() => undefined);
   const balances: BalanceWatch = {
     charged: (changed) => lowQuota?.charged(changed),
     credited: (ids) => lowQuota?.credited(ids),
@@ -256,6 +276,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     nodeId,
     journalKeepMinutes,
     balances,
+    figures: async () => JSON.stringify(await ownFigures()),
     synced: (ms) => observer.synced(ms),
   });
   // The node has its lease now: a change of the key that began meanwhile has seen it, or is seen here.
@@ -285,6 +306,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     ...choosersOf(routing, createCaps(ledger, clock)),
     affinity: createAffinityStore(base),
     observer,
+    ownFigures,
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),
     version: packageJson.version,
@@ -302,6 +324,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const secret = await sessionSecret(db, seal, { fromEnv: env.sessionSecret, nowSeconds });
   const session = sessionSettings(env, deps, secret);
   const work = beginWork(env, { deps, session, ledger, inbox }, overrides);
+  figures = work.figures;
   return {
     deps,
     session,

@@ -1,5 +1,5 @@
-// The subcommands of the binary: serve (default), audit, journal, export, plan, apply, backup, restore, import, move, rotate,
-// rescue, migrate, version.
+// The subcommands of the binary: serve (default), audit, settle, journal, export, plan, apply, backup, restore, import, move,
+// doctor, health, rotate, rescue, migrate, licenses, version.
 // Refuses unknown subcommands with the list of the known ones.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -124,6 +124,16 @@ const COMMANDS: Record<
       "SOURCE [--dry-run]: move a site of one-api or new-api, or an export of everything, into an empty installation",
     run: (env, args) => importSite(env, args),
   },
+  doctor: {
+    about:
+      "[--json]: look at settings, disk, database, key, mail and upstreams, and say what to do; changes nothing",
+    run: (env, args) => doctor(env, args),
+  },
+  health: {
+    about:
+      "[--ready]: ask the server on this machine whether it lives (or takes calls); for supervisors, exit 0 or 1",
+    run: (env, args) => health(env, args),
+  },
   move: {
     about: "TO: the whole site into an empty PostgreSQL or directory, proved equal; server stopped",
     run: (env, args) => transfer(env, "move", args),
@@ -145,6 +155,8 @@ const COMMANDS: Record<
       return 0;
     },
   },
+  licenses: { about: "[--texts | --json]: what of others is in this program, and its terms", run: licenses },
+  licences: { about: "the same", run: licenses },
   version: {
     about: "print the version",
     run: async () => {
@@ -212,6 +224,36 @@ async function backup(env: Env, verb: "backup" | "restore", args: string[]): Pro
     complain: (text: string) => console.error(text),
   };
   return (verb === "backup" ? backupCommand : restoreCommand)(context, args);
+}
+
+async function licenses(_: Env, args: string[]): Promise<number> {
+  const { licensesCommand } = await import("./cli/licenses-command.ts");
+  return licensesCommand(args, {
+    say: (text) => console.log(text),
+    complain: (text) => console.error(text),
+  });
+}
+
+async function health(env: Env, args: string[]): Promise<number> {
+  const { healthCommand } = await import("./cli/health-command.ts");
+  const told = { say: (text: string) => console.log(text), complain: (text: string) => console.error(text) };
+  return healthCommand({ ...env, ...told, ask: fetch }, args);
+}
+
+async function doctor(env: Env | EnvError, args: string[]): Promise<number> {
+  const { doctorCommand } = await import("./cli/doctor-command.ts");
+  const { providerOf } = await import("./providers/catalog.ts");
+  const rest = {
+    version: packageJson.version,
+    nowMs: () => Date.now(),
+    baseUrlOf: (type: number) => providerOf(type)?.baseUrl ?? "",
+    say: (text: string) => console.log(text),
+    complain: (text: string) => console.error(text),
+  };
+  return doctorCommand(
+    env instanceof EnvError ? { ...rest, sentence: env.message } : { ...env, ...rest },
+    args,
+  );
 }
 
 /** A server that was killed has accepted what its tables lack; one that runs enters it by itself. */
@@ -339,6 +381,7 @@ export async function runCommand(args: string[]): Promise<void> {
     const code = await command.run(readEnv(), args.slice(1));
     if (code !== undefined) process.exit(code);
   } catch (error) {
+    if (name === "doctor" && error instanceof EnvError) process.exit(await doctor(error, args.slice(1)));
     if (isOperatorError(error)) console.error(`weir cannot start: ${error.message}`);
     else createLogger("error").error("start failed", { error: rootCause(error) });
     process.exit(1);

@@ -334,6 +334,11 @@ export function ownCommand(args: readonly string[]): string[] {
   return [process.execPath, ...(isBinary() ? [] : [Bun.main]), ...args];
 }
 
+/** The same program from its beginning, with the same process id; returns where the system has no such thing. */
+export function replaceProcess(env: Record<string, string | undefined> = process.env): void {
+  process.execve?.(process.execPath, ownCommand(process.argv.slice(2)), { ...env });
+}
+
 const isBinary = (): boolean => Bun.main.startsWith("/$bunfs/");
 
 /** The sentence for a port or an address that cannot be had. */
@@ -489,10 +494,5 @@ const ENGINE: Readonly<Record<string, string>> = { BUN_JSC_heapGrowthMaxIncrease
  */
 export function makeRoomForRequests(): void {
   if (process.env[REQUEST_LIMIT_VARIABLE] !== undefined || process.platform === "win32") return;
-  const args = isBinary() ? process.argv.slice(2) : process.argv.slice(1);
-  process.execve?.(process.execPath, [process.execPath, ...args], {
-    ...ENGINE,
-    ...process.env,
-    [REQUEST_LIMIT_VARIABLE]: REQUEST_LIMIT,
-  });
+  replaceProcess({ ...ENGINE, ...process.env, [REQUEST_LIMIT_VARIABLE]: REQUEST_LIMIT });
 }

@@ -71,6 +71,17 @@ const RULES: Record<string, readonly string[]> = {
     "src/shared",
     "locales",
   ],
+  /** What `weir doctor` looks at. */
+  "src/core/doctor": [
+    "src/core/backup",
+    "src/core/kit",
+    "src/core/ledger",
+    "src/core/options",
+    "src/core/users",
+    "src/db",
+    "src/net",
+    "src/shared",
+  ],
   "src/core/users": [
     "src/core/deps.ts",
     "src/core/kit",

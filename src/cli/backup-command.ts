@@ -1,6 +1,6 @@
 // weir backup and weir restore: a whole, proved copy of the books beside a running server, and the way back.
 // Refuses by name what is cut, altered, of another key or of a newer release; nothing is changed then.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { makeBackup } from "../core/backup/copy.ts";
 import type { MadeBackup } from "../core/backup/copy.ts";
@@ -9,7 +9,7 @@ import { BackupRefused, refusalText } from "../core/backup/refusal.ts";
 import type { Refusal } from "../core/backup/refusal.ts";
 import { checkBundle, restoreBundle } from "../core/backup/restore.ts";
 import type { ProvedBundle } from "../core/backup/restore.ts";
-import { KEY_FILE } from "../core/kit/seal.ts";
+import { KEY_FILE, keySecret } from "../core/kit/seal.ts";
 import type { Language } from "../shared/enums.ts";
 
 export interface BackupContext {
@@ -71,9 +71,7 @@ export async function backupCommand(context: BackupContext, args: readonly strin
 }
 
 function keyOf({ encryptionKey, dataDir }: BackupContext): string {
-  if (encryptionKey !== "") return encryptionKey;
-  const path = join(dataDir, KEY_FILE);
-  const found = existsSync(path) ? readFileSync(path, "utf8").trim() : "";
+  const found = keySecret(encryptionKey, dataDir);
   if (found === "") throw new BackupRefused("no_database", { path: dataDir });
   return found;
 }

@@ -34,6 +34,8 @@ async function continueNumbers(db: Database): Promise<void> {
 }
 
 async function makeCoarse(db: Database, { seal, clock }: FinishDeps): Promise<void> {
+  // A site that was looked at while it was empty says that it has all of them.
+  await db.orm.delete(db.t.rollupDays);
   const options = await createOptions(db, seal);
   await openCoarse(db, options.get("site.time_zone"));
   // Nobody else is served meanwhile.

@@ -14,6 +14,7 @@ import { ensureLogParts, retainLogs } from "../core/logs/retention.ts";
 import { isQuiet } from "../core/options/quiet.ts";
 import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
+import { purgeModelDays } from "../core/site/model-days.ts";
 import { purgeFlows } from "../core/users/auth-flows.ts";
 import { purgeBulks } from "../core/users/bulk.ts";
 import { resumeBulks } from "../core/users/bulk-run.ts";
@@ -114,6 +115,7 @@ export function jobsOf(
     },
     { name: "erasure", everySeconds: () => OUTBOX_SECONDS, run: () => resumeErasures(deps) },
     { name: "user-bulk", everySeconds: () => OUTBOX_SECONDS, run: () => resumeBulks(deps) },
+    { name: "model-days-purge", everySeconds: () => DAY, run: () => purgeModelDays(deps) },
     { name: "user-bulk-purge", everySeconds: () => DAY, run: () => purgeBulks(deps) },
     {
       name: "payment-check",

@@ -2,7 +2,9 @@
 // Refuses to know anybody: what is read at a scrape is handed in by who has it.
 import { createCallTallies, note } from "./call-tallies.ts";
 import type { CallTallies } from "./call-tallies.ts";
-import { ATTEMPT_OUTCOMES, METRICS, OUTCOMES } from "./names.ts";
+import { countModel } from "./model-figures.ts";
+import type { ModelFigures, ModelTable } from "./model-figures.ts";
+import { ATTEMPT_OUTCOMES, METRICS, OTHER_MODEL, OUTCOMES } from "./names.ts";
 import type { AttemptOutcome, Outcome, TokenType } from "./names.ts";
 import { createTally, observe } from "./tally.ts";
 import type { Tally } from "./tally.ts";
@@ -71,6 +73,7 @@ export interface Figures {
   /** By channel, in the order of ATTEMPT_OUTCOMES. */
   readonly attempts: ReadonlyMap<number, readonly number[]>;
   readonly tokens: Readonly<Record<TokenType, number>>;
+  readonly models: ModelTable;
   readonly added: Tally;
   readonly syncs: Tally;
 }
@@ -90,6 +93,7 @@ export function createObserver({
   const calls = createCallTallies();
   const requests = new Map<string, number[]>();
   const attempts = new Map<number, number[]>();
+  const models = new Map<string, ModelFigures>();
   const tokens: Record<TokenType, number> = {
     input: 0,
     output: 0,
@@ -118,6 +122,7 @@ export function createObserver({
       const { endpoint, provider, model, outcome, error, durationMs, addedMs, firstTokenMs } = request;
       countIn(requests, endpoint, OUTCOMES.indexOf(outcome), OUTCOMES.length);
       note(calls.of(model, endpoint, provider, error), "requests", durationMs / 1000);
+      if (model !== OTHER_MODEL) countModel(models, request);
       if (addedMs !== undefined) observe(added, Math.max(0, addedMs) / 1000);
       const charged = request.tokens;
       if (!charged) return;
@@ -134,6 +139,6 @@ export function createObserver({
     synced: (ms) => observe(syncs, ms / 1000),
     traces,
     access,
-    figures: { calls, requests, attempts, tokens, added, syncs },
+    figures: { calls, requests, attempts, models, tokens, added, syncs },
   };
 }

@@ -37,6 +37,7 @@ const TABLES: Readonly<Record<TableName, "carried" | "left">> = {
   rollupsByUser: "carried",
   rollupsByChannel: "carried",
   rollupDays: "carried",
+  modelDays: "carried",
   affinitySums: "carried",
   channelCosts: "carried",
   costImports: "carried",

@@ -292,6 +292,14 @@ CREATE TABLE "marks" (
 	"value" bigint DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "model_days" (
+	"day" bigint NOT NULL,
+	"model_name" text NOT NULL,
+	"slot" integer NOT NULL,
+	"count" bigint DEFAULT 0 NOT NULL,
+	CONSTRAINT "model_days_day_model_name_slot_pk" PRIMARY KEY("day","model_name","slot")
+);
+--> statement-breakpoint
 CREATE TABLE "nodes" (
 	"node_id" text PRIMARY KEY NOT NULL,
 	"incarnation" bigint DEFAULT 0 NOT NULL,
@@ -303,6 +311,7 @@ CREATE TABLE "nodes" (
 	"skipped" bigint DEFAULT 0 NOT NULL,
 	"lease_until" bigint DEFAULT 0 NOT NULL,
 	"place" text DEFAULT '' NOT NULL,
+	"figures" text DEFAULT '' NOT NULL,
 	"updated_at" bigint DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint

@@ -320,6 +320,14 @@ CREATE TABLE `marks` (
 	`value` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `model_days` (
+	`day` integer NOT NULL,
+	`model_name` text NOT NULL,
+	`slot` integer NOT NULL,
+	`count` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`day`, `model_name`, `slot`)
+);
+--> statement-breakpoint
 CREATE TABLE `nodes` (
 	`node_id` text PRIMARY KEY NOT NULL,
 	`incarnation` integer DEFAULT 0 NOT NULL,
@@ -331,6 +339,7 @@ CREATE TABLE `nodes` (
 	`skipped` integer DEFAULT 0 NOT NULL,
 	`lease_until` integer DEFAULT 0 NOT NULL,
 	`place` text DEFAULT '' NOT NULL,
+	`figures` text DEFAULT '' NOT NULL,
 	`updated_at` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint

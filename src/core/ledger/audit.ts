@@ -129,10 +129,10 @@ const opening = (kind: string, of: string): string =>
   `left join (select id, used_quota, request_count from openings where kind = '${kind}') o on o.id = ${of}.id`;
 
 /**
- * Both sides of the coarse sums, a table each: added up once, whatever is compared of them. Grouped and not joined: SQLite joins
- * such sides row by row.
+ * What the hourly sums come to, by payer and beside the coarse sums, one table each: read once, whatever is compared of them.
+ * The coarse sums are grouped with them and not joined: SQLite joins such sides row by row.
  */
-function coarseSides(sums: readonly string[]): SQL {
+function sumsOfRollups(sums: readonly string[]): SQL {
   // Hours before `from_hour` are being filled in; days are compared once all of them are there.
   const isWhole = "where (select max(from_hour) from rollup_days) = 0";
   const side = (from: string, key: string, letter: string): string =>
@@ -144,7 +144,11 @@ function coarseSides(sums: readonly string[]): SQL {
       `both_${table} as materialized (select ${key}, ${added.join(", ")}
         from (${side("rollups", key, "f")} union all ${side(table, key, "g")}) as sides group by ${key})`,
   );
-  return sql.raw(`with ${tables.join(", ")} `);
+  const payers = ["user", "token", "channel"].map(
+    (of) =>
+      `by_${of} as materialized (select ${of}_id, sum(quota) as quota, sum(count) as count from rollups group by ${of}_id)`,
+  );
+  return sql.raw(`with ${[...payers, ...tables].join(", ")} `);
 }
 
 /** `sums`: the columns that sums of calls have. */
@@ -156,15 +160,14 @@ function statement(sums: readonly string[]): SQL {
   const users = raw(`users u
     left join (select user_id, sum(amount) as amount from credits group by user_id) c on c.user_id = u.id
     left join (select user_id, sum(amount) as amount from reservations group by user_id) h on h.user_id = u.id
-    left join (select user_id, sum(quota) as quota, sum(count) as count from rollups group by user_id) r
-      on r.user_id = u.id
+    left join by_user r on r.user_id = u.id
     ${opening("user", "u")}`);
   const tokens = raw(`tokens k
     left join (select token_id, sum(amount) as amount from reservations group by token_id) h on h.token_id = k.id
-    left join (select token_id, sum(quota) as quota from rollups group by token_id) r on r.token_id = k.id
+    left join by_token r on r.token_id = k.id
     ${opening("token", "k")}`);
   const channels = raw(`channels n
-    left join (select channel_id, sum(quota) as quota from rollups group by channel_id) r on r.channel_id = n.id
+    left join by_channel r on r.channel_id = n.id
     left join (select channel_id, sum(used_quota) as quota from channel_keys group by channel_id) s
       on s.channel_id = n.id
     ${opening("channel", "n")}`);
@@ -244,7 +247,7 @@ function statement(sums: readonly string[]): SQL {
     ],
     sql` union all `,
   );
-  return sql`${coarseSides(sums)}${checks}`;
+  return sql`${sumsOfRollups(sums)}${checks}`;
 }
 
 /** Every column of the schema that sums of calls have, those of later versions too. */

@@ -64,6 +64,8 @@ export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "opti
   limits?: LimitBook;
   /** Told of every balance that changed, after the commit. */
   balances?: BalanceWatch;
+  /** What the node tells of itself (node-lease.ts). */
+  figures?: () => Promise<string | undefined>;
   /** Told how long each durable write to the journal took. */
   synced?: (ms: number) => void;
 }

@@ -354,7 +354,8 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
       ["one call", { type: 0, requestId: "20260101", ...everything }, /logs_request/],
       ["one user's call", { type: 2, userId: user, requestId: "20260101", ...range }, /logs_request/],
       ["one user's top-ups", { type: 1, userId: user, ...range }, /logs_rare_user/],
-      ["a model's errors", { type: 5, modelName: "gpt-4o", ...range }, /logs_rare_model/],
+      // Within few hours PostgreSQL finds it as cheap to pass over other models' errors in the index.
+      ["a model's errors", { type: 5, modelName: "gpt-4o", ...range }, /logs_rare_(model|types)/],
       ["a channel's errors", { type: 5, channelId: 99, ...range }, /logs_rare_channel/],
     ];
     for (const [name, filter, index] of cases) {

@@ -1,5 +1,5 @@
 // The gateway that is measured: started on the subject's core in a directory of its own, set up, its processor time read.
-// Refuses a database other than the embedded one.
+// Its database is the embedded one unless the caller names another.
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { LoadResult, Target } from "./load.ts";
@@ -14,11 +14,22 @@ export interface Gateway {
   prepared: Prepared;
 }
 
-export function launchGateway(command: string[], dir: string, port: number): Running {
+/** What differs from a plain gateway: settings, and whether it may use every core. */
+export interface Ways {
+  env?: Record<string, string>;
+  core?: number | "any";
+}
+
+export function launchGateway(
+  command: string[],
+  dir: string,
+  port: number,
+  { env: more = {}, core = SUBJECT_CORE }: Ways = {},
+): Running {
   const dataDir = join(dir, "data");
   mkdirSync(dataDir, { recursive: true });
   const env = { PORT: String(port), HOST: "127.0.0.1", DATA_DIR: dataDir, DATABASE_URL: "", REDIS_URL: "" };
-  return start(SUBJECT_CORE, command, { cwd: dir, env, logFile: join(dir, "gateway.log") });
+  return start(core, command, { cwd: dir, env: { ...env, ...more }, logFile: join(dir, "gateway.log") });
 }
 
 export const origin = (port: number) => `http://127.0.0.1:${port}`;
@@ -29,9 +40,10 @@ export async function startGateway(
   dir: string,
   upstreamPort: number,
   httpPort: number,
+  ways: Ways = {},
 ): Promise<Gateway> {
   const port = freePort();
-  const running = launchGateway(command, dir, port);
+  const running = launchGateway(command, dir, port, ways);
   try {
     await waitForAnswer(`${origin(port)}/api/status`, 30_000, running);
     const prepared = await prepareGateway(origin(port), origin(upstreamPort), origin(httpPort));

@@ -65,7 +65,7 @@ export async function fillLog(deps: FillDeps, rows: number, tell: (text: string)
   await statement(
     deps,
     `insert into tokens (id, user_id, name, key_hash, key_sealed)
-      select i, i / 2, 'a key of user ' || i / 2, 'bench-' || i, '' from ${numbers(isPostgres, 2, 2 * USERS + 1)}`,
+      select i, i / 2, 'a key of user ' || (i / 2), 'bench-' || i, '' from ${numbers(isPostgres, 2, 2 * USERS + 1)}`,
   );
   const indexes = await indexesOf(deps);
   for (const { name } of indexes) await statement(deps, `drop index "${name}"`);
@@ -75,6 +75,8 @@ export async function fillLog(deps: FillDeps, rows: number, tell: (text: string)
   const mixed = (times: number, shift: number) => `((i + ${shift}) * ${times} % 4294967296)`;
   const [a, b] = [mixed(2654435761, 1), mixed(2246822519, 7)];
   const skewed = (most: number) => `(1 + (${a} % ${most}) * (${b} / 7 % ${most}) / ${most})`;
+  // Each model is served by three channels.
+  const channel = `(1 + (${skewed(MODELS)} * 7 + ${b} / 3 % 3 * 11) % ${CHANNELS})`;
   for (let from = 0; from < rows; from += ROWS_PER_STATEMENT) {
     const to = Math.min(rows, from + ROWS_PER_STATEMENT) - 1;
     const series = numbers(isPostgres, from, to);
@@ -83,7 +85,7 @@ export async function fillLog(deps: FillDeps, rows: number, tell: (text: string)
       `insert into logs (created_at, type, user_id, channel_id, token_id, quota, prompt_tokens, completion_tokens,
         use_time_ms, is_stream, request_id, model_name, username, token_name, "group", content, other)
       select ${start} + i * ${DAYS * DAY} / ${rows}, case when i % 40 = 7 then 5 when i % 1000 = 3 then 1 else 2 end,
-        ${skewed(USERS)}, 1 + ${b} / 3 % ${CHANNELS}, ${skewed(USERS)} * 2 + ${a} / 5 % 2,
+        ${skewed(USERS)}, ${channel}, ${skewed(USERS)} * 2 + ${a} / 5 % 2,
         case when i % 40 = 7 or i % 1000 = 3 then 0 else ${a} % 5000 end, ${a} % 3000, ${b} % 900, ${b} % 20000, ${isStream},
         'bench-' || ${padded}, 'model-' || ${skewed(MODELS)}, 'user-' || ${skewed(USERS)}, 'key of ' || ${skewed(USERS)},
         case ${a} / 11 % 3 when 0 then 'default' when 1 then 'vip' else 'team' end,
@@ -112,7 +114,7 @@ export async function fillLog(deps: FillDeps, rows: number, tell: (text: string)
   const still = { ...clock, monotonicMs: () => 0 };
   await buildCoarse({ ...deps, clock: still }, async () => {});
   if ((await coarseState(db))?.fromHour !== 0) throw new Error("the coarse sums are not there");
-  if (isPostgres) await statement(deps, "analyze");
+  if (isPostgres) await statement(deps, "vacuum analyze");
   tell("coarse sums");
 }
 

@@ -1,5 +1,5 @@
-// `bun bench/pair.ts <program> <program> [rounds] [concurrency, or a steady rate as 1000/s]`: two builds side by side on the
-// same machine. Each gets a second of load in turn, and each second is compared with the other's next to it, so that a
+// `bun bench/pair.ts <program> <program> [rounds] [concurrency, a steady rate as 1000/s, or streams]`: two builds side by side
+// on the same machine. Each gets a second of load in turn, and each second is compared with the other's next to it, so that a
 // noisy minute hits both.
 // Refuses to print a rate without its fellow: on a shared machine only the quotient means something.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -18,6 +18,9 @@ interface Side {
   results: LoadResult[];
 }
 
+/** At once, of fifty chunks in two seconds each. */
+const STREAMS = 60;
+
 const here = (name: string) => join(import.meta.dir, name);
 const middle = (values: readonly number[]) =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
@@ -26,8 +29,11 @@ const cpuUs = ({ cpuUs: us = Number.NaN }: LoadResult) => us;
 async function loadOf({ name, gateway }: Side, load: string, seconds: number): Promise<LoadResult> {
   const amount = Number.parseInt(load, 10);
   const result = await withCpu(gateway.target, (target) => {
-    if (!load.endsWith("/s")) return closedLoop(target, { concurrency: amount, seconds });
-    const job: Job = { kind: "rate", target, perSecond: amount, seconds };
+    if (!load.endsWith("s")) return closedLoop(target, { concurrency: amount, seconds });
+    const job: Job =
+      load === "streams"
+        ? { kind: "streams", target, concurrency: STREAMS, total: STREAMS * seconds, rampMs: 500 }
+        : { kind: "rate", target, perSecond: amount, seconds };
     return runForJson<LoadResult>([process.execPath, here("load.ts"), JSON.stringify(job)]);
   });
   if (result.errors > 0) throw new Error(`${name}: ${result.errors} calls failed`);
@@ -36,7 +42,7 @@ async function loadOf({ name, gateway }: Side, load: string, seconds: number): P
 
 const [first, second, rounds = "15", load = "32"] = process.argv.slice(2);
 if (first === undefined || second === undefined) {
-  console.error("usage: bun bench/pair.ts <program> <program> [rounds] [concurrency | rate/s]");
+  console.error("usage: bun bench/pair.ts <program> <program> [rounds] [concurrency | rate/s | streams]");
   process.exit(2);
 }
 ensureWrk();

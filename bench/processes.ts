@@ -11,8 +11,8 @@ export const SUBJECT_CORE = 0;
 /** … and the mock with the load here. */
 export const LOAD_CORE = 1;
 
-export function pinned(core: number, command: string[]): string[] {
-  return canPin ? ["taskset", "-c", String(core), ...command] : command;
+export function pinned(core: number | "any", command: string[]): string[] {
+  return canPin && core !== "any" ? ["taskset", "-c", String(core), ...command] : command;
 }
 
 /** Moves this process, all its threads, to one core. */
@@ -34,7 +34,7 @@ export interface StartOptions {
   logFile?: string;
 }
 
-export function start(core: number, command: string[], options: StartOptions = {}): Running {
+export function start(core: number | "any", command: string[], options: StartOptions = {}): Running {
   const output = options.logFile ? Bun.file(options.logFile) : "ignore";
   const child = Bun.spawn(pinned(core, command), {
     cwd: options.cwd,
@@ -56,8 +56,17 @@ export function start(core: number, command: string[], options: StartOptions = {
 }
 
 /** Starts a process whose first line of output is the port it serves on. */
-export async function startWithPort(core: number, command: string[]): Promise<Running & { port: number }> {
-  const child = Bun.spawn(pinned(core, command), { stdin: "ignore", stdout: "pipe", stderr: "inherit" });
+export async function startWithPort(
+  core: number,
+  command: string[],
+  env: Record<string, string> = {},
+): Promise<Running & { port: number }> {
+  const child = Bun.spawn(pinned(core, command), {
+    env: { ...Bun.env, ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
   let text = "";
   for await (const part of child.stdout) {
     text += new TextDecoder().decode(part);

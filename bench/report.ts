@@ -4,6 +4,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { LoadResult } from "./load.ts";
+import { type RatioFigures, processorUs, ratioLines } from "./ratios.ts";
 
 /** `bare`: a proxy of a dozen lines on the gateway's own runtime (bare-proxy.ts). */
 export type SubjectName = "direct" | "nginx" | "bare" | "gateway";
@@ -38,6 +39,7 @@ export interface Figures {
   prompts?: Record<number, BySubject<LoadResult>>;
   paced?: BySubject<LoadResult>;
   sockets?: { count: number; errors: number; growthMb: number };
+  ratios?: RatioFigures;
   books?: { calls: number; expectedAtLeast: number };
   /** Of the machine: a synced write, and the share of processor time that other guests took during the run. */
   machine?: { syncUs: number; stolen: number | undefined };
@@ -200,6 +202,29 @@ function loadRows(label: string, results: BySubject<LoadResult>): string[][] {
   return rows;
 }
 
+function ratioTables(ratios: RatioFigures): string {
+  const lines = ratioLines(ratios).map(({ name, value, unit, must, goal }) => [
+    name,
+    `${number(value)} ${unit}`,
+    `${must} ${unit}`,
+    `${goal} ${unit}`,
+    !isFigure(value) ? "not measured" : value <= goal ? "goal" : value <= must ? "must" : "NO",
+  ]);
+  const loads = [
+    ["32 callers", "callers"],
+    ["30 calls a second", "lone"],
+    ["streams of 50 chunks", "streams"],
+  ] as const;
+  const costs = loads.map(([title, name]) => [
+    title,
+    ...(["bare", "embedded", "postgres"] as const).map((each) => number(processorUs(ratios, name, each), 0)),
+  ]);
+  return [
+    table([["middle quotient of rounds side by side", "value", "must", "goal", "reached"], ...lines]),
+    table([["CPU µs", "bare", "embedded", "PostgreSQL"], ...costs]),
+  ].join("\n\n");
+}
+
 export function render(figures: Figures): string {
   const rows = [
     [
@@ -252,6 +277,7 @@ export function render(figures: Figures): string {
       table([["64 chunks at 20 ms", "late p99 ms", "latest ms", "over 100 ms", "errors"], ...lines]),
     );
   }
+  if (figures.ratios) parts.push(ratioTables(figures.ratios));
   if (sockets)
     parts.push(
       `idle sockets: ${sockets.count} open, ${number(sockets.growthMb, 1)} MB more, ${sockets.errors} lost`,

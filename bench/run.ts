@@ -1,4 +1,4 @@
-// `bun run bench [--quick] [--only=rates,pairs,prompts,chunks,sockets,…] [--no-gateway | --gateway=<program>]`: direct, nginx,
+// `bun run bench [--quick] [--only=ratios,rates,pairs,prompts,chunks,…] [--no-gateway | --gateway=<program>]`: direct, nginx,
 // a bare proxy and the gateway in one run, a table with ratios and goals, a file under bench/results. Refuses to compare across runs.
 
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -30,12 +30,14 @@ import {
   render,
   save,
 } from "./report.ts";
+import { RATIO_SIZES, measureRatios, startOnPostgres } from "./ratios.ts";
 import { benchRows } from "./rows.ts";
 import { closedLoop, ensureWrk } from "./wrk.ts";
 
 const PROJECT_DIR = dirname(import.meta.dir);
 const BUN = process.execPath;
 const SECTIONS = [
+  "ratios",
   "rates",
   "streams",
   "pairs",
@@ -252,6 +254,8 @@ interface Run {
   /** By the mock of chat completions, and by a plain HTTP server. */
   targets: Targets;
   httpTargets: Targets;
+  /** Ports of the two mocks. */
+  upstreams: readonly [chat: number, http: number];
   /** Calls that the gateway answered, for its account. */
   answered: number;
 }
@@ -282,6 +286,7 @@ async function startRun(options: Options, dir: string, cleanups: (() => Promise<
     gateway,
     targets: [direct(mock.port), ...chatYardsticks, ...last],
     httpTargets: [direct(http.port), ...httpYardsticks, ...last],
+    upstreams: [mock.port, http.port],
     answered: 0,
     figures: {
       startedAt: new Date().toISOString(),
@@ -317,6 +322,21 @@ async function startYardsticks(
 function counted(run: Run, results: BySubject<LoadResult>): BySubject<LoadResult> {
   run.answered += results.gateway?.requests ?? 0;
   return results;
+}
+
+async function runRatios(run: Run, gateway: Gateway): Promise<void> {
+  const { targets, figures, options } = run;
+  const sizes = RATIO_SIZES[options.isQuick ? "quick" : "full"];
+  const target = (name: SubjectName) => targets.find(([each]) => each === name)?.[1];
+  const [direct, bare] = [target("direct"), target("bare")];
+  if (!direct || !bare) throw new Error("the ratios need the mock and the bare proxy");
+  const onPostgres = await startOnPostgres(gateway.command, run.dir, ...run.upstreams);
+  try {
+    const subjects = { direct, bare, embedded: gateway.target, postgres: onPostgres.target };
+    figures.ratios = await measureRatios(subjects, sizes, (text) => console.error(`${text} …`));
+  } finally {
+    await onPostgres.stop();
+  }
 }
 
 /** First of all, so that "idle" and "a minute after" are said of the same young process. */
@@ -418,6 +438,7 @@ async function main(options: Options, dir: string, cleanups: (() => Promise<void
       figures.slowClient = await measureSlowClient(gateway, sizes.slowSeconds);
     });
   }
+  if (gateway) await section("ratios", "ratios", () => runRatios(run, gateway));
   await section("rates", "warming up", () => runRates(run));
   await section("streams", "streams", () => runStreams(run));
   if (gateway) {

@@ -603,7 +603,8 @@ export function buildSchema(d: Dialect) {
       // Everything but calls: few rows, so that further indexes of theirs cost calls nothing.
       d
         .index("logs_rare_types")
-        .on(t.type, t.createdAt)
+        // What else a list narrows them by stands in it, so that they are counted without their rows.
+        .on(t.type, t.createdAt, t.group, t.tokenId, t.modelName)
         .where(sql`${t.type} <> 2`),
       d
         .index("logs_rare_user")
@@ -697,6 +698,23 @@ export function buildSchema(d: Dialect) {
     /** Unix seconds; 0 = all that there is. Settlements of earlier hours are left to core/logs/coarse-build.ts. */
     fromHour: d.big().notNull(),
   });
+
+  /**
+   * What models were to their users (core/site/model-days.ts): by day in UTC how many requests were answered and failed, and how
+   * many first tokens came within each bound.
+   */
+  const modelDays = d.table(
+    "model_days",
+    {
+      /** Unix seconds of the start of the day. */
+      day: d.big().notNull(),
+      modelName: d.text().notNull(),
+      /** -2 answered, -1 failed, from 0 on the bounds of the first token. */
+      slot: d.int().notNull(),
+      count: d.big().notNull().default(0),
+    },
+    (t) => [d.primaryKey({ columns: [t.day, t.modelName, t.slot] })],
+  );
 
   /** By hour and rule of affinity: calls, how many were served where they were bound or elsewhere, and what caches made of them. */
   const affinitySums = d.table(
@@ -1269,6 +1287,8 @@ export function buildSchema(d: Dialect) {
     leaseUntil: d.big().notNull().default(0),
     /** Fingerprint of machine and data directory of the process that holds it. */
     place: d.text().notNull().default(""),
+    /** JSON text of what the node told of itself last (core/site/node-figures.ts); only where several share the database. */
+    figures: d.text().notNull().default(""),
     updatedAt: d.big().notNull().default(0),
   });
 
@@ -1356,6 +1376,7 @@ export function buildSchema(d: Dialect) {
     rollupsByUser,
     rollupsByChannel,
     rollupDays,
+    modelDays,
     affinitySums,
     channelCosts,
     costImports,

@@ -44,6 +44,7 @@ export const {
   drawings,
   tasks,
   affinitySums,
+  modelDays,
   remoteObjects,
   channelKeys,
   priceRevisions,

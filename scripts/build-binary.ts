@@ -1,14 +1,17 @@
 // Compiles the server with everything it serves into one executable, dist/weir.
 // Refuses to read .env and bunfig.toml of the directory the binary is started in.
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { buildLicenses, LICENSES_FILE } from "./build-licenses.ts";
 
 /** The program and every Worker: Workers are not found by the bundler and must be named. */
 const MAIN = "src/main.ts";
 const WORKERS = ["src/db/reader-worker.ts", "src/relay/meter/token-worker.ts"];
 
+const PROGRAMS = [MAIN, ...WORKERS].map((path) => `./${path}`);
+
 /** Directories that the server reads from import.meta.dir at run time. */
-const EMBEDDED = ["dist/a", "dist/manifest.json", "views/public", "locales"];
+const EMBEDDED = ["dist/a", "dist/manifest.json", `dist/${LICENSES_FILE}`, "views/public", "locales"];
 
 /** With another main module: the same program for a test that asks it what no caller can. */
 export async function compileProgram(
@@ -16,6 +19,7 @@ export async function compileProgram(
   outfile: string,
   { target, main = MAIN }: { target?: string | undefined; main?: string } = {},
 ): Promise<void> {
+  if (!existsSync(join(projectDir, "dist", LICENSES_FILE))) buildLicenses(projectDir, PROGRAMS);
   const child = Bun.spawn(
     [
       process.execPath,
@@ -53,6 +57,7 @@ export async function compileProgram(
 export async function buildBinary(projectDir: string, target?: string): Promise<string> {
   const outfile = join(projectDir, "dist", target ? `weir-${target.replace("bun-", "")}` : "weir");
   const startedMs = performance.now();
+  buildLicenses(projectDir, PROGRAMS);
   await compileProgram(projectDir, outfile, { target });
   const megabytes = (statSync(outfile).size / 1024 / 1024).toFixed(0);
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);

@@ -3,6 +3,7 @@
 // `bun run db:generate --squash` starts the sequence anew: one migration per database, made from the schema. It is what a
 // schema change uses until the first release; a database of another build is then refused (src/db/migrate.ts).
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { onlyAdds } from "../drizzle/migration.ts";
 
 interface JournalEntry {
   idx: number;
@@ -68,10 +69,14 @@ for (const dialect of DIALECTS) {
   const journal = JSON.parse(readFileSync(`drizzle/migrations/${dialect}/meta/_journal.json`, "utf8")) as {
     entries: JournalEntry[];
   };
+  let compatibleFrom = 1;
   const rows = journal.entries.map((entry) => {
     const variable = `${dialect}${entry.idx}`;
+    // What takes something away, or asks for more, ends the older programs that run beside it.
+    const sql = readFileSync(`drizzle/migrations/${dialect}/${entry.tag}.sql`, "utf8");
+    if (entry.idx > 0 && !onlyAdds(sql)) compatibleFrom = entry.idx + 1;
     imports.push(`import ${variable} from "./${dialect}/${entry.tag}.sql" with { type: "text" };`);
-    return `  { version: ${entry.idx + 1}, tag: "${entry.tag}", sql: ${variable} },`;
+    return `  { version: ${entry.idx + 1}, tag: "${entry.tag}", compatibleFrom: ${compatibleFrom}, sql: ${variable} },`;
   });
   lists.push(`export const ${dialect}Migrations: readonly Migration[] = [\n${rows.join("\n")}\n];`);
 }

@@ -7,6 +7,7 @@ import { availableParallelism, freemem, tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { BINARY_VARIABLE, withParent } from "../test/support/server.ts";
 import { ensureChromium } from "./install-chromium.ts";
+import { ensureMariadb } from "./install-mariadb.ts";
 import { ensurePostgres } from "./install-postgres.ts";
 import { ensurePackages } from "./packages.ts";
 
@@ -38,7 +39,23 @@ const PRODUCT_VARIABLES = [
   "WORKERS",
   "WEIR_WORKER",
   "JOURNAL_KEEP_MINUTES",
+  "BACKUP_DIR",
+  "BACKUP_AT",
+  "KEY_PASSPHRASE",
+  "DATABASE_URL_FILE",
+  "SESSION_SECRET_FILE",
+  "ENCRYPTION_KEY_FILE",
+  "NEW_ENCRYPTION_KEY_FILE",
+  "KEY_PASSPHRASE_FILE",
   "METRICS_TOKEN",
+  "METRICS_TOKEN_FILE",
+  "ACCESS_LOG",
+  "OTEL_EXPORTER_OTLP_ENDPOINT",
+  "OTEL_EXPORTER_OTLP_HEADERS",
+  "OTEL_SERVICE_NAME",
+  "OTEL_TRACES_SAMPLER",
+  "OTEL_TRACES_SAMPLER_ARG",
+  "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
 ];
 
 interface Group {
@@ -299,6 +316,8 @@ function prepare(groups: readonly Group[], env: Record<string, string>): number 
     }
   };
   if (groups.some(({ name }) => name === "server" || name === "attack")) step("PostgreSQL", ensurePostgres);
+  if (groups.some(({ files }) => files.some((file) => file.startsWith("./test/import/"))))
+    step("MariaDB", ensureMariadb);
   if (groups.some((group) => group.name === "e2e")) step("Chromium", ensureChromium);
   step("build", () => {
     const isBinaryNeeded = needsBinary(groups);
@@ -328,6 +347,7 @@ async function main(args: readonly string[]): Promise<Result> {
   const runLimitMs = isLong ? LONG_RUN_LIMIT_MS : RUN_LIMIT_MS;
   // After the packages are there: it imports the database driver.
   const { RUN_DIR_VARIABLE, RUN_OWNER_VARIABLE, stopPostgres } = await import("../test/support/postgres.ts");
+  const { stopMariadb } = await import("../test/support/mariadb.ts");
   const runDir = makeRunDir();
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(Bun.env)) {
@@ -366,6 +386,7 @@ async function main(args: readonly string[]): Promise<Result> {
     await Promise.all(Array.from({ length: lanes }, runLane));
   } finally {
     stopPostgres(runDir);
+    stopMariadb(runDir);
     rmSync(runDir, { recursive: true, force: true });
   }
   return total;

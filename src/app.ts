@@ -3,6 +3,7 @@
 import { Elysia } from "elysia";
 import type { AnyElysia } from "elysia";
 import packageJson from "../package.json" with { type: "json" };
+import { createBackups } from "./core/backup/schedule.ts";
 import { createAccounts } from "./core/users/accounts.ts";
 import { systemClock } from "./core/kit/clock.ts";
 import type { Clock, Deps, Logger, BalanceWatch } from "./core/deps.ts";
@@ -42,6 +43,10 @@ import { createPicker } from "./core/channels/picker.ts";
 import { createRouting } from "./core/channels/routing.ts";
 import { createCatalogue } from "./core/channels/catalogue.ts";
 import { metricSources } from "./core/site/metric-sources.ts";
+import { createModelDays } from "./core/site/model-days.ts";
+import type { ModelDays } from "./core/site/model-days.ts";
+import { createNodeFigures } from "./core/site/node-figures.ts";
+import type { NodeFigures } from "./core/site/node-figures.ts";
 import { createMaintenance } from "./core/site/maintenance.ts";
 import { createReadiness } from "./core/site/readiness.ts";
 import { encryptionSecret } from "./core/kit/seal.ts";
@@ -50,6 +55,7 @@ import { createSiteLimits } from "./core/kit/site-limits.ts";
 import { connect } from "./db/connect.ts";
 import type { Database } from "./db/database.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
+import { backupPlan } from "./backup-process.ts";
 import type { Env } from "./env.ts";
 import { refuseHalfImported } from "./import/state.ts";
 import { inRanges, parseRanges } from "./http/address.ts";
@@ -65,7 +71,9 @@ import { watchEventLoop } from "./observe/event-loop.ts";
 import type { EventLoopWatch } from "./observe/event-loop.ts";
 import { createMetrics } from "./observe/metrics.ts";
 import type { Metrics } from "./observe/metrics.ts";
+import type { Observer } from "./observe/observer.ts";
 import { createObserver } from "./observe/observer.ts";
+import type { Traces } from "./observe/traces.ts";
 import { createPages } from "./pages/serve-pages.ts";
 import { listPresetModels, presetModelsByType } from "./providers/models.ts";
 import { providerName } from "./providers/telemetry.ts";
@@ -73,6 +81,7 @@ import { vendors } from "./providers/vendors.ts";
 import { jobsOf } from "./jobs/jobs.ts";
 import { createScheduler } from "./jobs/scheduler.ts";
 import type { Scheduler } from "./jobs/scheduler.ts";
+import { createMoving } from "./moving.ts";
 import { createMediaFetch } from "./relay/wire/media.ts";
 import { createRelay } from "./relay/call/pipeline.ts";
 import type { Relay } from "./relay/call/pipeline.ts";
@@ -93,6 +102,8 @@ export interface Services {
   /** What the inbox looks at by itself. */
   looks: Looks;
   metrics: Metrics;
+  /** Tests write before the minute is over. */
+  modelDays: ModelDays;
   /** Waits until all that was answered is durable, then lets go of the database. */
   close(): Promise<void>;
 }
@@ -108,7 +119,7 @@ export interface Overrides {
   /** Rails of payment in place of the shipped ones; their options have been made known (`addRailOptions`). */
   rails?: readonly PaymentRail[];
   /** What the inbox takes for the space on the disk, and for an outage. */
-  looks?: Pick<LookDeps, "diskSpace" | "awayMs">;
+  looks?: Pick<LookDeps, "diskSpace" | "awayMs" | "makesBackups">;
 }
 
 const guardOf =
@@ -126,6 +137,18 @@ function connectPatiently(env: Env, logger: Logger): Promise<Database> {
     waitSeconds: env.databaseWaitSeconds,
     waiting: (reason, leftSeconds) => logger.warn("waiting for the database", { reason, leftSeconds }),
   });
+}
+
+const accessTo =
+  (logger: Logger): Observer["access"] =>
+  (fields) =>
+    logger.info("call", fields);
+
+/** The packages are loaded where somebody wants traces. */
+async function tracesOf({ tracing }: Env, instance: string): Promise<Traces | undefined> {
+  if (!tracing) return undefined;
+  const { createTraces } = await import("./observe/traces.ts");
+  return createTraces({ ...tracing, version: packageJson.version, instance });
 }
 
 function sessionSettings(env: Env, deps: Deps, secret: string): SessionSettings {
@@ -167,27 +190,48 @@ function beginWork(
   const relay = createRelay(deps, session.visitors, createMediaFetch(outboundOf(deps)), overrides.drainMs);
   const probe = createProbe(deps, relay);
   const watch = createChannelWatch(deps, probe);
-  const looks = startLooks({ ...deps, inbox, condition: () => ledger.condition(), ...overrides.looks });
+  const looks = startLooks({
+    ...deps,
+    inbox,
+    condition: () => ledger.condition(),
+    makesBackups: env.backupDir !== "",
+    ...overrides.looks,
+  });
+  const { logRetentionDays } = env;
+  const backups = env.backupDir === "" ? undefined : createBackups(deps, backupPlan(env));
   const jobs = createScheduler(
     deps,
-    jobsOf(deps, watch, () => pollTasks(deps), env.logRetentionDays),
+    jobsOf(deps, watch, () => pollTasks(deps), { logRetentionDays, backups }),
   );
   const loop = watchEventLoop();
+  const modelDays = createModelDays({ ...deps, models: deps.observer.figures.models });
   const metrics = metricsOf(deps, loop, { ledger, relay, jobs });
   const gateway: Gateway = {
     relay,
     watch,
     probe,
     readiness: createReadiness(() => ledger.condition()),
+    worker: env.worker,
+    moving: createMoving(deps),
     metrics: { text: () => metrics.text(), token: env.metricsToken },
   };
   return {
     gateway,
+    figures: createNodeFigures({
+      ...deps,
+      lag: () => ledger.lag(),
+      inFlight: () => relay.inFlight(),
+      delays: loop.delays,
+    }),
     jobs,
     looks,
     metrics,
+    modelDays,
     async stop() {
       loop.stop();
+      await modelDays.stop();
+      // A copy of many gigabytes would hold up the stop.
+      backups?.stop();
       await Promise.all([watch.stop(), jobs.stop(), looks.stop()]);
     },
   };
@@ -196,7 +240,8 @@ function beginWork(
 export async function createServices(env: Env, overrides: Overrides = {}): Promise<Services> {
   prepareDataDir(env.dataDir);
   const lock = lockDataDir(env.dataDir);
-  const logger = overrides.logger ?? createLogger(env.logLevel);
+  let node: string | undefined;
+  const logger = overrides.logger ?? createLogger(env.logLevel, undefined, () => node);
   const clock: Clock = { ...systemClock, ...overrides.clock };
   refuseLostFile(env.dataDir, env.databaseUrl, env.startsNew);
   const db = await connectPatiently(env, logger);
@@ -210,16 +255,19 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   options.recordWith(recordPrices);
   await settleOrigins({ db, options, clock, record: recordPrices });
   const accounts = await createAccounts({ db, seal, clock, logger });
-  const nodeId = readNodeId(env.dataDir);
+  const nodeId = (node = readNodeId(env.dataDir));
   // What the ledger applies before the services stand was told by an earlier run.
   let lowQuota: LowQuota | undefined;
+  let figures: (() => Promise<NodeFigures>) | undefined;
+  const ownFigures = async () => figures?.().catch(() => undefined);
   const balances: BalanceWatch = {
     charged: (changed) => lowQuota?.charged(changed),
     credited: (ids) => lowQuota?.credited(ids),
   };
   const { dataDir, journalKeepMinutes } = env;
   const base = { db, clock, logger, seal, options, accounts };
-  const observer = createObserver();
+  const traces = await tracesOf(env, nodeId);
+  const observer = createObserver({ traces, access: env.accessLog ? accessTo(logger) : undefined });
   const limits = createLimitBook({ ...base, nodeId });
   const ledger = await createLedger({
     ...base,
@@ -228,6 +276,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     nodeId,
     journalKeepMinutes,
     balances,
+    figures: async () => JSON.stringify(await ownFigures()),
     synced: (ms) => observer.synced(ms),
   });
   // The node has its lease now: a change of the key that began meanwhile has seen it, or is seen here.
@@ -257,6 +306,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     ...choosersOf(routing, createCaps(ledger, clock)),
     affinity: createAffinityStore(base),
     observer,
+    ownFigures,
     presets: { byType: presetModelsByType(), all: listPresetModels() },
     startedAt: Math.floor(clock.nowMs() / 1000),
     version: packageJson.version,
@@ -274,6 +324,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const secret = await sessionSecret(db, seal, { fromEnv: env.sessionSecret, nowSeconds });
   const session = sessionSettings(env, deps, secret);
   const work = beginWork(env, { deps, session, ledger, inbox }, overrides);
+  figures = work.figures;
   return {
     deps,
     session,
@@ -288,6 +339,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
       await sessions.close();
       await limits.close();
       await ledger.close();
+      await traces?.close();
       await lowBalances.settled();
       await budgetWarnings.settled();
       await inbox.close();

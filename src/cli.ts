@@ -1,4 +1,5 @@
-// The subcommands of the binary: serve (default), audit, journal, export, plan, apply, import, rotate, rescue, migrate, version.
+// The subcommands of the binary: serve (default), audit, settle, journal, export, plan, apply, backup, restore, import, move,
+// doctor, health, rotate, rescue, migrate, licenses, version.
 // Refuses unknown subcommands with the list of the known ones.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -7,17 +8,28 @@ import { createApp, createServices } from "./app.ts";
 import { workerDirsIn } from "./cluster/directories.ts";
 import { audit, formatAudit } from "./core/ledger/audit.ts";
 import { forgetMonths } from "./core/ledger/audit-months.ts";
-import { NodeIdUnusable, refuseLostFile, WouldStartNew } from "./core/ledger/installation.ts";
+import {
+  NodeIdUnusable,
+  refuseLostFile,
+  TransferUnfinished,
+  WouldStartNew,
+} from "./core/ledger/installation.ts";
 import { journalCommand } from "./core/ledger/journal/command.ts";
 import { JournalDamaged } from "./core/ledger/journal/journal.ts";
 import { createLogger } from "./core/kit/logger.ts";
 import { NodeTaken } from "./core/ledger/node-lease.ts";
 import { internalRow, RotationUnfinished, WrongEncryptionKey } from "./core/options/seal-keys.ts";
 import { prepareRescue } from "./core/users/rescue.ts";
-import { connect, DatabaseUnreachable, SQLITE_FILE } from "./db/connect.ts";
+import { connect, DatabaseUnreachable, openAsIs, SQLITE_FILE } from "./db/connect.ts";
 import { DatabaseBusy } from "./db/database.ts";
 import type { Database } from "./db/database.ts";
-import { DataDirInUse, DataDirUnusable, lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
+import {
+  DataDirInUse,
+  DataDirUnusable,
+  holdDirectory,
+  lockDataDir,
+  prepareDataDir,
+} from "./db/data-dir-lock.ts";
 import { SchemaTooNew, SchemaUnknown } from "./db/migrate.ts";
 import { EnvError, readEnv, readVariables } from "./env.ts";
 import type { Env } from "./env.ts";
@@ -85,8 +97,10 @@ const COMMANDS: Record<
       }),
   },
   export: {
-    about: "print the settings of the site as a file: prices, groups, options, channels, nothing secret",
-    run: (env, args) => settings(env, "export", args),
+    about:
+      "print the settings of the site as a file: prices, groups, options, channels, nothing secret; --everything: all there is, as lines",
+    run: (env, args) =>
+      args.includes("--everything") ? transfer(env, "export", args) : settings(env, "export", args),
   },
   plan: {
     about: "FILE: what applying such a file would change; ends with 3 where something would",
@@ -96,9 +110,33 @@ const COMMANDS: Record<
     about: "FILE [--plan HASH]: make the site as the file says, all of it or nothing",
     run: (env, args) => settings(env, "apply", args),
   },
+  backup: {
+    about:
+      "[DIR] [--with-key] [--prune] [--json]: a whole, checked copy of the books, beside a running server too",
+    run: (env, args) => backup(env, "backup", args),
+  },
+  restore: {
+    about: "BUNDLE [--check] [--key FILE] [--json]: such a copy back into an empty DATA_DIR, or only checked",
+    run: (env, args) => backup(env, "restore", args),
+  },
   import: {
-    about: "SOURCE [--dry-run]: move a site of one-api or new-api into an empty installation",
+    about:
+      "SOURCE [--dry-run]: move a site of one-api or new-api, or an export of everything, into an empty installation",
     run: (env, args) => importSite(env, args),
+  },
+  doctor: {
+    about:
+      "[--json]: look at settings, disk, database, key, mail and upstreams, and say what to do; changes nothing",
+    run: (env, args) => doctor(env, args),
+  },
+  health: {
+    about:
+      "[--ready]: ask the server on this machine whether it lives (or takes calls); for supervisors, exit 0 or 1",
+    run: (env, args) => health(env, args),
+  },
+  move: {
+    about: "TO: the whole site into an empty PostgreSQL or directory, proved equal; server stopped",
+    run: (env, args) => transfer(env, "move", args),
   },
   rotate: {
     about:
@@ -117,6 +155,8 @@ const COMMANDS: Record<
       return 0;
     },
   },
+  licenses: { about: "[--texts | --json]: what of others is in this program, and its terms", run: licenses },
+  licences: { about: "the same", run: licenses },
   version: {
     about: "print the version",
     run: async () => {
@@ -128,6 +168,8 @@ const COMMANDS: Record<
 
 /** What is in the old site, brought over; loaded where it is asked for. */
 async function importSite(env: Env, args: string[]): Promise<number> {
+  const { isExport } = await import("./cli/transfer-command.ts");
+  if (args[0] !== undefined && (await isExport(args[0]))) return transfer(env, "import", args);
   const { importCommand } = await import("./cli/import-command.ts");
   return importCommand({
     ...env,
@@ -135,6 +177,27 @@ async function importSite(env: Env, args: string[]): Promise<number> {
     say: (text) => console.log(text),
     tell: (text) => console.error(text),
   });
+}
+
+/** All there is, as lines or into another database; loaded where it is asked for. */
+async function transfer(env: Env, verb: "export" | "import" | "move", args: string[]): Promise<number> {
+  const { exportEverything, importExport, moveCommand } = await import("./cli/transfer-command.ts");
+  const out = Bun.stdout.writer();
+  const run = { export: exportEverything, import: importExport, move: moveCommand }[verb];
+  return run(
+    {
+      ...env,
+      version: packageJson.version,
+      directories: [env.dataDir, ...workerDirsIn(env.dataDir)],
+      async write(text) {
+        await out.write(text);
+        await out.flush();
+      },
+      say: (text) => console.log(text),
+      tell: (text) => console.error(text),
+    },
+    args,
+  );
 }
 
 async function rotate(env: Env, db: Database, args: string[]): Promise<number> {
@@ -147,6 +210,63 @@ async function rotate(env: Env, db: Database, args: string[]): Promise<number> {
     console.error(error.message);
     return 2;
   }
+}
+
+async function backup(env: Env, verb: "backup" | "restore", args: string[]): Promise<number> {
+  const { backupCommand, restoreCommand } = await import("./cli/backup-command.ts");
+  const context = {
+    ...env,
+    version: packageJson.version,
+    nowMs: () => Date.now(),
+    journalDirs: [env.dataDir, ...workerDirsIn(env.dataDir)],
+    enterWaiting: () => enterWaiting(env),
+    say: (text: string) => console.log(text),
+    complain: (text: string) => console.error(text),
+  };
+  return (verb === "backup" ? backupCommand : restoreCommand)(context, args);
+}
+
+async function licenses(_: Env, args: string[]): Promise<number> {
+  const { licensesCommand } = await import("./cli/licenses-command.ts");
+  return licensesCommand(args, {
+    say: (text) => console.log(text),
+    complain: (text) => console.error(text),
+  });
+}
+
+async function health(env: Env, args: string[]): Promise<number> {
+  const { healthCommand } = await import("./cli/health-command.ts");
+  const told = { say: (text: string) => console.log(text), complain: (text: string) => console.error(text) };
+  return healthCommand({ ...env, ...told, ask: fetch }, args);
+}
+
+async function doctor(env: Env | EnvError, args: string[]): Promise<number> {
+  const { doctorCommand } = await import("./cli/doctor-command.ts");
+  const { providerOf } = await import("./providers/catalog.ts");
+  const rest = {
+    version: packageJson.version,
+    nowMs: () => Date.now(),
+    baseUrlOf: (type: number) => providerOf(type)?.baseUrl ?? "",
+    say: (text: string) => console.log(text),
+    complain: (text: string) => console.error(text),
+  };
+  return doctorCommand(
+    env instanceof EnvError ? { ...rest, sentence: env.message } : { ...env, ...rest },
+    args,
+  );
+}
+
+/** A server that was killed has accepted what its tables lack; one that runs enters it by itself. */
+async function enterWaiting(env: Env): Promise<void> {
+  if (!existsSync(env.dataDir)) return;
+  const held = holdDirectory(env.dataDir);
+  if (!held) return;
+  held.release();
+  if (env.databaseUrl === "" && !existsSync(join(env.dataDir, SQLITE_FILE))) return;
+  const db = await openAsIs(env);
+  const waiting = await waitingCalls(db, env.dataDir).finally(() => db.close());
+  if (waiting === 0) return;
+  await settleJournals({ ...env, logLevel: "error" }, true);
 }
 
 /** For whoever can run the program on its data, and so holds all of it anyway. */
@@ -238,6 +358,7 @@ function isOperatorError(error: unknown): error is Error {
     error instanceof JournalDamaged ||
     error instanceof NodeIdUnusable ||
     error instanceof NodeTaken ||
+    error instanceof TransferUnfinished ||
     error instanceof WouldStartNew
   );
 }
@@ -260,6 +381,7 @@ export async function runCommand(args: string[]): Promise<void> {
     const code = await command.run(readEnv(), args.slice(1));
     if (code !== undefined) process.exit(code);
   } catch (error) {
+    if (name === "doctor" && error instanceof EnvError) process.exit(await doctor(error, args.slice(1)));
     if (isOperatorError(error)) console.error(`weir cannot start: ${error.message}`);
     else createLogger("error").error("start failed", { error: rootCause(error) });
     process.exit(1);

@@ -1,10 +1,14 @@
 // The only reader of process.env: every setting of the process, checked once at the start.
 // Refuses a wrong value with one sentence that names the variable.
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
 import { workerDirOf } from "./cluster/directories.ts";
 import type { LimitSettings } from "./core/kit/site-limits.ts";
+import type { Language } from "./shared/enums.ts";
+import { SAMPLERS } from "./observe/samplers.ts";
+import type { TraceSettings } from "./observe/traces.ts";
 
 type LogLevel = "debug" | "info" | "warn" | "error" | "silent";
 
@@ -29,6 +33,14 @@ export interface Env {
   encryptionKey: string;
   /** For `weir rotate` alone: what everything is sealed with from then on. */
   newEncryptionKey: string;
+  /** Wraps the encryption key in a backup that carries it, and opens it again. */
+  keyPassphrase: string;
+  /** Where copies are made by themselves each day; empty: nowhere. */
+  backupDir: string;
+  /** When, in the site's time zone: minutes since midnight. */
+  backupAtMinutes: number;
+  /** What the operator's terminal speaks. */
+  language: Language;
   /** Addresses or CIDR ranges whose forwarded headers count. */
   trustedProxies: string[];
   /** Addresses or CIDR ranges (offices) that have no limits per address. */
@@ -50,6 +62,10 @@ export interface Env {
   databaseWaitSeconds: number;
   /** Whoever sends it reads /metrics from elsewhere; empty: only this machine does. */
   metricsToken: string;
+  /** One line for each call. */
+  accessLog: boolean;
+  /** Where traces go; undefined: nowhere. */
+  tracing: Omit<TraceSettings, "version" | "instance"> | undefined;
   /** How long running answers may go on after SIGTERM; then they are settled, told and closed. */
   drainSeconds: number;
   /** How long /readyz says no before the port closes: until balancers have noticed. */
@@ -87,8 +103,67 @@ function isNetwork(entry: string): boolean {
   return isFull && (address === entry || ipaddr.isValidCIDR(entry));
 }
 
+/** Variables that may stand in a file, as containers get their secrets: `<NAME>_FILE` names it. */
+const SECRET_VARIABLES = new Set([
+  "DATABASE_URL",
+  "SESSION_SECRET",
+  "ENCRYPTION_KEY",
+  "NEW_ENCRYPTION_KEY",
+  "KEY_PASSPHRASE",
+  "METRICS_TOKEN",
+]);
+
+function secretFromFile(source: Record<string, string | undefined>, name: string): string {
+  const path = source[`${name}_FILE`]?.trim() ?? "";
+  if (path === "") return "";
+  if ((source[name]?.trim() ?? "") !== "")
+    throw new EnvError(`${name} and ${name}_FILE are both set: leave one of them empty.`);
+  let found: string;
+  try {
+    found = readFileSync(path, "utf8").trim();
+  } catch (error) {
+    throw new EnvError(`${name}_FILE names ${path}, which cannot be read: ${String(error)}.`);
+  }
+  if (found === "") throw new EnvError(`${name}_FILE names ${path}, which is empty.`);
+  return found;
+}
+
+/** "03:30" as minutes since midnight. */
+function readTimeOfDay(name: string, value: string): number {
+  const match = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(value);
+  if (!match) throw new EnvError(`${name} must be a time of day such as 03:30, not "${value}".`);
+  return Number(match[1]) * 60 + Number(match[2]);
+}
+
+function readSecrets(
+  text: (name: string) => string,
+): Pick<Env, "sessionSecret" | "encryptionKey" | "newEncryptionKey"> {
+  const secret = (name: string): string => {
+    const value = text(name);
+    if (value === "" || value.length >= 16) return value;
+    throw new EnvError(`${name} must have at least 16 characters.`);
+  };
+  return {
+    sessionSecret: secret("SESSION_SECRET"),
+    encryptionKey: secret("ENCRYPTION_KEY"),
+    newEncryptionKey: secret("NEW_ENCRYPTION_KEY"),
+  };
+}
+
+function readBackups(
+  text: (name: string, fallback?: string) => string,
+): Pick<Env, "keyPassphrase" | "backupDir" | "backupAtMinutes"> {
+  const backupDir = text("BACKUP_DIR");
+  return {
+    keyPassphrase: text("KEY_PASSPHRASE"),
+    backupDir: backupDir === "" ? "" : resolve(backupDir),
+    backupAtMinutes: readTimeOfDay("BACKUP_AT", text("BACKUP_AT", "03:30")),
+  };
+}
+
 export function readEnv(source: Record<string, string | undefined> = process.env): Env {
-  const text = (name: string, fallback = "") => source[name]?.trim() || fallback;
+  const text = (name: string, fallback = "") =>
+    (SECRET_VARIABLES.has(name) && secretFromFile(source, name)) || source[name]?.trim() || fallback;
 
   const port = Number(text("PORT", "3000"));
   if (!Number.isInteger(port) || port < 0 || port > 65535) {
@@ -101,18 +176,6 @@ export function readEnv(source: Record<string, string | undefined> = process.env
   // Whoever sets it counts on limits that nodes share: nobody may believe in them who has not got them.
   if (text("REDIS_URL") !== "") {
     throw new EnvError("REDIS_URL is set, but nothing is shared through Redis yet: leave it empty.");
-  }
-  const sessionSecret = text("SESSION_SECRET");
-  if (sessionSecret !== "" && sessionSecret.length < 16) {
-    throw new EnvError("SESSION_SECRET must have at least 16 characters.");
-  }
-  const encryptionKey = text("ENCRYPTION_KEY");
-  if (encryptionKey !== "" && encryptionKey.length < 16) {
-    throw new EnvError("ENCRYPTION_KEY must have at least 16 characters.");
-  }
-  const newEncryptionKey = text("NEW_ENCRYPTION_KEY");
-  if (newEncryptionKey !== "" && newEncryptionKey.length < 16) {
-    throw new EnvError("NEW_ENCRYPTION_KEY must have at least 16 characters.");
   }
   const logLevel = text("LOG_LEVEL", "info") as LogLevel;
   if (!LOG_LEVELS.includes(logLevel)) {
@@ -187,9 +250,9 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     host: text("HOST", "0.0.0.0"),
     ...readWorkers(source, databaseUrl),
     databaseUrl,
-    sessionSecret,
-    encryptionKey,
-    newEncryptionKey,
+    ...readSecrets(text),
+    ...readBackups(text),
+    language: /^zh/i.test(text("LC_ALL") || text("LC_MESSAGES") || text("LANG")) ? "zh" : "en",
     trustedProxies,
     rateLimitTrusted,
     limits: readLimits(source),
@@ -271,6 +334,11 @@ export function ownCommand(args: readonly string[]): string[] {
   return [process.execPath, ...(isBinary() ? [] : [Bun.main]), ...args];
 }
 
+/** The same program from its beginning, with the same process id; returns where the system has no such thing. */
+export function replaceProcess(env: Record<string, string | undefined> = process.env): void {
+  process.execve?.(process.execPath, ownCommand(process.argv.slice(2)), { ...env });
+}
+
 const isBinary = (): boolean => Bun.main.startsWith("/$bunfs/");
 
 /** The sentence for a port or an address that cannot be had. */
@@ -284,12 +352,71 @@ export function cannotListen({ port, host }: Pick<Env, "port" | "host">, error: 
 }
 
 /** What is told to those who watch the process. */
-function readObserving(text: (name: string) => string): Pick<Env, "metricsToken"> {
+function readObserving(
+  text: (name: string, fallback?: string) => string,
+): Pick<Env, "metricsToken" | "accessLog" | "tracing"> {
   const metricsToken = text("METRICS_TOKEN");
   if (metricsToken !== "" && metricsToken.length < 16) {
     throw new EnvError("METRICS_TOKEN must have at least 16 characters.");
   }
-  return { metricsToken };
+  const accessLog = text("ACCESS_LOG");
+  if (accessLog !== "" && accessLog !== "0" && accessLog !== "1") {
+    throw new EnvError(`ACCESS_LOG must be 1 or empty, not "${accessLog}".`);
+  }
+  return { metricsToken, accessLog: accessLog === "1", tracing: readTracing(text) };
+}
+
+/** As OpenTelemetry names it; every value is passed to its packages, which would read others by themselves. */
+function readTracing(text: (name: string, fallback?: string) => string): Env["tracing"] {
+  const endpoint = text("OTEL_EXPORTER_OTLP_ENDPOINT");
+  if (endpoint === "") return undefined;
+  if (!/^https?:\/\//.test(endpoint) || !URL.canParse(endpoint)) {
+    throw new EnvError(
+      "OTEL_EXPORTER_OTLP_ENDPOINT must be an address that begins with http:// or https://.",
+    );
+  }
+  const asked = text("OTEL_TRACES_SAMPLER", SAMPLERS[0]);
+  const sampler = SAMPLERS.find((name) => name === asked);
+  if (!sampler) {
+    throw new EnvError(`OTEL_TRACES_SAMPLER must be one of ${SAMPLERS.join(", ")}, not "${asked}".`);
+  }
+  const ratio = Number(text("OTEL_TRACES_SAMPLER_ARG", "1"));
+  if (!(ratio >= 0 && ratio <= 1)) {
+    throw new EnvError("OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1.");
+  }
+  const content = text(CONTENT_VARIABLE, "false").toLowerCase();
+  if (content !== "true" && content !== "false") {
+    throw new EnvError(`${CONTENT_VARIABLE} must be true or false, not "${content}".`);
+  }
+  return {
+    endpoint,
+    headers: readOtlpHeaders(text("OTEL_EXPORTER_OTLP_HEADERS")),
+    serviceName: text("OTEL_SERVICE_NAME", "weir"),
+    sampler,
+    ratio,
+    showsContent: content === "true",
+  };
+}
+
+const CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT";
+
+/** `name=value,name=value`, values with percent signs where they need them. */
+function readOtlpHeaders(list: string): Record<string, string> {
+  return Object.fromEntries(
+    entriesOf(list).map((entry) => {
+      const at = entry.indexOf("=");
+      const name = entry.slice(0, Math.max(at, 0)).trim();
+      // What stands there may be a secret: the sentence shows none of it.
+      if (!/^[\w-]+$/.test(name))
+        throw new EnvError("OTEL_EXPORTER_OTLP_HEADERS must be name=value, separated by commas.");
+      const value = entry.slice(at + 1).trim();
+      try {
+        return [name, decodeURIComponent(value)];
+      } catch {
+        return [name, value];
+      }
+    }),
+  );
 }
 
 const GENERAL_LIMIT = 180;
@@ -330,6 +457,13 @@ function readLimits(source: Record<string, string | undefined>): LimitSettings {
   };
 }
 
+/** What this program starts itself with once more, for one subcommand beside the server: words, and settings as they are here. */
+export function ownProgram(env: Env): { words: string[]; settings: Record<string, string | undefined> } {
+  const words = Bun.main.startsWith("/$bunfs/") ? [process.execPath] : [process.execPath, Bun.main];
+  const { [WORKER_VARIABLE]: _, ...inherited } = process.env;
+  return { words, settings: { ...inherited, DATA_DIR: env.keyDir, BACKUP_DIR: env.backupDir } };
+}
+
 /** Variables that a file of settings names, as they are set; the others are left out. */
 export function readVariables(names: readonly string[]): Record<string, string> {
   const source = process.env;
@@ -360,10 +494,5 @@ const ENGINE: Readonly<Record<string, string>> = { BUN_JSC_heapGrowthMaxIncrease
  */
 export function makeRoomForRequests(): void {
   if (process.env[REQUEST_LIMIT_VARIABLE] !== undefined || process.platform === "win32") return;
-  const args = isBinary() ? process.argv.slice(2) : process.argv.slice(1);
-  process.execve?.(process.execPath, [process.execPath, ...args], {
-    ...ENGINE,
-    ...process.env,
-    [REQUEST_LIMIT_VARIABLE]: REQUEST_LIMIT,
-  });
+  replaceProcess({ ...ENGINE, ...process.env, [REQUEST_LIMIT_VARIABLE]: REQUEST_LIMIT });
 }

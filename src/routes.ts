@@ -54,6 +54,7 @@ import { billingRelay } from "./relay/billing.ts";
 import { geminiRelay } from "./relay/gemini.ts";
 import { midjourneyRelay } from "./relay/midjourney.ts";
 import { openaiRelay } from "./relay/openai.ts";
+import type { Moving } from "./moving.ts";
 import type { Relay } from "./relay/call/pipeline.ts";
 import { sunoRelay } from "./relay/suno.ts";
 
@@ -64,6 +65,9 @@ export interface Gateway {
   probe: ChannelProbe;
   metrics: MetricsAccess;
   readiness: Readiness;
+  /** Which of several processes on the port this is. */
+  worker: number | undefined;
+  moving: Moving;
 }
 
 /** By themselves: one chain of all controllers is longer than the checker follows types. */
@@ -118,15 +122,15 @@ function channelRoutes(
 }
 
 export function createRoutes(deps: Deps, session: SessionSettings, gateway: Gateway) {
-  const { relay, watch, probe, readiness } = gateway;
+  const { relay, watch, probe, moving } = gateway;
   return new Elysia()
     .use(metrics(session, gateway.metrics)) // /metrics
-    .use(probes(readiness)) //            /healthz, /readyz
+    .use(probes(gateway.readiness, gateway.worker)) // /healthz, /readyz
     .use(openaiRelay(deps, session, relay)) // /v1, /pg
     .use(anthropicRelay(deps, session, relay)) // /v1/messages
     .use(geminiRelay(deps, session, relay)) // /v1beta
     .use(billingRelay(deps, session)) //  /v1/dashboard/billing, /dashboard/billing
-    .use(system(deps, session)) //        /api/status, /api/setup, /api/notice, /api/about, /api/home_page_content
+    .use(system(deps, session, moving)) // /api/status, /api/setup, /api/notice, /api/about, /api/home_page_content
     .use(peopleRoutes(deps, session)) //  sign-in, registration, accounts: see above
     .use(settingRoutes(deps, session)) // what the site is set to: see above
     .use(channelRoutes(deps, session, { watch, probe })) // channels, one and many: see above

@@ -3,8 +3,10 @@
 import type { AnyElysia } from "elysia";
 import type { Services } from "./app.ts";
 import { openWorkerEnd } from "./cluster/control.ts";
-import { cannotListen } from "./env.ts";
+import type { WorkerEnd } from "./cluster/control.ts";
+import { steerAway, steerToAll, workerAt } from "./cluster/steer.ts";
 import type { Env } from "./env.ts";
+import { cannotListen, replaceProcess } from "./env.ts";
 import { listen } from "./http/listen.ts";
 import { drainSockets } from "./http/sockets.ts";
 import { uncaughtPolicy } from "./uncaught.ts";
@@ -12,6 +14,14 @@ import { uncaughtPolicy } from "./uncaught.ts";
 /** Behind the end of the drain: until the last words are read, and until everything must be recorded. */
 const LAST_WORDS_MS = 2000;
 const RECORD_LIMIT_MS = 20_000;
+
+/** So long connections that were on their way to a worker arrive after no more are sent to it. */
+const ARRIVING_MS = 500;
+/** Where a process that listens everywhere finds itself. */
+const ANY_HOST = new Map([
+  ["0.0.0.0", "127.0.0.1"],
+  ["::", "::1"],
+]);
 
 const LOOK_MS = 5000;
 /** Processor time within one look: above the first the process is busy, below the second it rests. */
@@ -95,6 +105,7 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
   collectWhenResting();
 
   const { worker } = env;
+  let parent: WorkerEnd | undefined;
   let stopping: Promise<void> | undefined;
   /** `delayMs`: so long calls are served as ever, while probes are told that it ends. */
   const stop = (delayMs = 0) => {
@@ -113,10 +124,22 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
     return stopping;
   };
   process.on("uncaughtException", uncaughtPolicy({ logger, stop, exit: (code) => process.exit(code) }));
-  const end = (why: string, delayMs: number) => {
-    logger.info("draining", { signal: why, ...(worker === undefined ? {} : { worker }) });
+  const end = (why: string, delayMs: number, more: { isSteered?: boolean } = {}) => {
+    logger.info("draining", { signal: why, ...(worker === undefined ? {} : { worker }), ...more });
     stop(delayMs).then(
       () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+  services.gateway.moving.restart = () => {
+    // The others have nothing of the site in memory either.
+    if (parent) return parent.tell({ kind: "roll" });
+    logger.info("beginning anew with the site that was moved in");
+    stop().then(
+      () => {
+        replaceProcess();
+        process.exit(0);
+      },
       () => process.exit(1),
     );
   };
@@ -133,7 +156,15 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
   if (worker !== undefined) {
     // The parent's: a terminal that closes tells all of them.
     process.on("SIGHUP", () => {});
-    openWorkerEnd(() => end("retire", 0)).tell({ kind: "serving" });
+    steerToAll();
+    const retire = async (among: number) => {
+      const host = ANY_HOST.get(env.host) ?? env.host;
+      const isSteered = await steerAway(among, async () => (await workerAt(host, port)) === worker);
+      if (isSteered) await Bun.sleep(ARRIVING_MS);
+      end("retire", 0, { isSteered });
+    };
+    parent = openWorkerEnd((among) => void retire(among));
+    parent.tell({ kind: "serving" });
   }
   return { port, stop };
 }

@@ -62,7 +62,26 @@ const RULES: Record<string, readonly string[]> = {
     "src/shared",
   ],
   /** Copies of the books, and what is known of the last one. */
-  "src/core/backup": ["src/db"],
+  "src/core/backup": [
+    "src/core/deps.ts",
+    "src/core/kit",
+    "src/core/ledger",
+    "src/core/options",
+    "src/db",
+    "src/shared",
+    "locales",
+  ],
+  /** What `weir doctor` looks at. */
+  "src/core/doctor": [
+    "src/core/backup",
+    "src/core/kit",
+    "src/core/ledger",
+    "src/core/options",
+    "src/core/users",
+    "src/db",
+    "src/net",
+    "src/shared",
+  ],
   "src/core/users": [
     "src/core/deps.ts",
     "src/core/kit",
@@ -77,6 +96,7 @@ const RULES: Record<string, readonly string[]> = {
   "src/core/inbox": [
     "src/core/deps.ts",
     "src/core/kit",
+    "src/core/backup",
     "src/core/costs",
     "src/core/ledger",
     "src/core/users",
@@ -135,6 +155,7 @@ const RULES: Record<string, readonly string[]> = {
   ],
   "src/core/site": [
     "src/core/deps.ts",
+    "src/core/backup",
     "src/core/channels",
     "src/core/kit",
     "src/core/payments",
@@ -187,7 +208,9 @@ const RULES: Record<string, readonly string[]> = {
   "src/relay": ["src/core", "src/providers", "src/protocol", "src/http", "src/shared"],
   "src/api": ["src/core", "src/http", "src/observe", "src/shared"],
   /** What single subcommands of the binary do. */
-  "src/cli": ["src/core", "src/db", "src/http", "src/import", "src/shared"],
+  "src/cli": ["src/core", "src/db", "src/http", "src/import", "src/shared", "src/transfer"],
+  /** The whole site as lines, and over to the other database. */
+  "src/transfer": ["src/core", "src/db", "src/import", "drizzle"],
   /** Moving a site of another product in. */
   "src/import": ["src/core", "src/db", "src/shared", "drizzle", "locales"],
   "src/jobs": ["src/core"],

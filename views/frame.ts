@@ -1,6 +1,7 @@
 // What both frames are drawn from: site, visitor, language, theme, and a translator of the page's language.
 // Holds types only.
 import type { ReactNode } from "react";
+import type { NavEntry } from "../src/shared/navigation.ts";
 import type { InboxTone, SaidItem } from "../src/shared/inbox.ts";
 import type { Translate } from "./document.tsx";
 
@@ -17,7 +18,9 @@ export interface FrameSite {
   demo: boolean;
   /** The operator's words while maintenance mode is on ("" for the built-in ones); undefined: it is off. */
   maintenance: { message: string; isQuiet: boolean } | undefined;
-  flags: { enable_data_export?: boolean; enable_drawing?: boolean; enable_task?: boolean };
+  flags: Partial<Record<NonNullable<NavEntry["flag"]>, boolean>> & {
+    status_page?: "off" | "users" | "public";
+  };
   /** The year that begins today where the visitor is; undefined on every other day. */
   newYear: string | undefined;
   /** Titles of the chat links, in their order. */

@@ -1,6 +1,7 @@
 // The navigation as the sidebar, the phone's sheet and its dock draw it.
 // Refuses entries that the role or the site's flags hide.
 import {
+  Activity,
   CalendarClock,
   ChartColumn,
   CreditCard,
@@ -14,6 +15,7 @@ import {
   Receipt,
   ScrollText,
   Settings,
+  Signal,
   Split,
   Tags,
   Ticket,
@@ -37,6 +39,8 @@ const ICONS: Record<string, typeof Menu> = {
   users: UsersRound,
   inbox: Inbox,
   orders: Receipt,
+  nodes: Activity,
+  status: Signal,
   settings: Settings,
   wallet: CreditCard,
   profile: UserRound,

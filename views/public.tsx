@@ -26,6 +26,7 @@ export function PublicFrame(props: PublicProps) {
     ["home", "/", t("shell.top.home")],
     ["console", visitor ? HOME_OF_CONSOLE : "/login", t("shell.top.console")],
     ["pricing", "/pricing", t("shell.top.pricing")],
+    ["status", site.flags.status_page === "public" ? "/status" : "", t("shell.top.status")],
     ["docs", site.docsLink, t("shell.docs")],
     ["about", "/about", t("shell.top.about")],
   ] as const;

@@ -5,9 +5,9 @@ import sqlite0 from "./sqlite/0000_init.sql" with { type: "text" };
 import postgres0 from "./postgres/0000_init.sql" with { type: "text" };
 
 export const sqliteMigrations: readonly Migration[] = [
-  { version: 1, tag: "0000_init", sql: sqlite0 },
+  { version: 1, tag: "0000_init", compatibleFrom: 1, sql: sqlite0 },
 ];
 
 export const postgresMigrations: readonly Migration[] = [
-  { version: 1, tag: "0000_init", sql: postgres0 },
+  { version: 1, tag: "0000_init", compatibleFrom: 1, sql: postgres0 },
 ];

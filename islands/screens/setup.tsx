@@ -1,4 +1,4 @@
-// The first-run wizard: database, administrator, usage mode; then a way on to the first channel.
+// The first-run wizard: database, administrator, usage mode; then a way on to the first channel. Or a site that moves in.
 // Refuses to lose what was typed: going back and failing keep every value.
 import { useEffect, useRef, useState } from "react";
 import { ApiFailure, api, call, failureMessage } from "../lib/api.ts";
@@ -6,6 +6,7 @@ import { bootData } from "../lib/boot.ts";
 import { useForm } from "../lib/form.ts";
 import type { Errors } from "../lib/form.ts";
 import { t as translate, useT } from "../lib/i18n.ts";
+import { lazyPart } from "../lib/lazy-part.tsx";
 import { KEYS, writeItem } from "../lib/storage.ts";
 import { Notice } from "../ui/feedback.tsx";
 import { AccountStep } from "./setup/account-step.tsx";
@@ -15,13 +16,16 @@ import { DoneView, StepList } from "./setup/progress.tsx";
 import type { SetupData, SetupValues } from "./setup/values.ts";
 import { FIELD_OF_CODE, validateAccount } from "./setup/values.ts";
 
+const MoveIn = lazyPart(() => import("./setup/move-in.tsx"));
+
 const STEPS = ["database", "account", "mode"] as const;
 
 export default function SetupScreen() {
   const t = useT();
-  const { databaseType, databaseVersion, rootExists } = bootData<SetupData>();
+  const { databaseType, databaseVersion, rootExists, isMoving } = bootData<SetupData>();
   const [step, setStep] = useState(0);
   const [isDone, setDone] = useState(false);
+  const [isMoveIn, setMoveIn] = useState(isMoving);
   const [refusal, setRefusal] = useState("");
   const form = useForm<SetupValues>({
     initial: { username: "", password: "", confirmPassword: "", mode: "external" },
@@ -90,7 +94,9 @@ export default function SetupScreen() {
       <h1>{t("setup.title")}</h1>
       <p className="mt-1 text-muted">{t("setup.intro")}</p>
       <StepList names={STEPS} at={step} onOpen={go} />
+      {isMoveIn ? <MoveIn isRunning={isMoving} onBack={() => setMoveIn(false)} /> : null}
       <form
+        hidden={isMoveIn}
         ref={form.element}
         noValidate
         method="post"
@@ -105,7 +111,9 @@ export default function SetupScreen() {
         <h2 ref={heading} tabIndex={-1} className="mb-3 outline-none">
           {t(`setup.step.${name}`)}
         </h2>
-        {name === "database" ? <DatabaseStep type={databaseType} version={databaseVersion} /> : null}
+        {name === "database" ? (
+          <DatabaseStep type={databaseType} version={databaseVersion} onMoveIn={() => setMoveIn(true)} />
+        ) : null}
         {name === "account" ? <AccountStep form={plain} rootExists={rootExists} /> : null}
         {name === "mode" ? <ModeStep form={plain} /> : null}
         {refusal === "" ? null : (
@@ -113,25 +121,36 @@ export default function SetupScreen() {
             <Notice tone="error">{refusal}</Notice>
           </div>
         )}
-        <div className="mt-5 flex flex-wrap-reverse justify-end gap-2">
-          {step > 0 ? (
-            <button
-              type="button"
-              className="btn btn-default"
-              disabled={form.isBusy}
-              onClick={() => go(step - 1)}
-            >
-              {t("setup.back")}
-            </button>
-          ) : null}
-          <button type="submit" className="btn btn-primary" disabled={form.isBusy} aria-busy={form.isBusy}>
-            {form.isBusy && isLast ? (
-              <span className="loading loading-spinner loading-xs" aria-hidden />
-            ) : null}
-            {t(isLast ? "setup.submit" : "setup.next")}
-          </button>
-        </div>
+        <WizardButtons
+          isBusy={form.isBusy}
+          isLast={isLast}
+          onBack={step > 0 ? () => go(step - 1) : undefined}
+        />
       </form>
     </section>
+  );
+}
+
+interface WizardButtonsProps {
+  isBusy: boolean;
+  isLast: boolean;
+  /** Undefined on the first step. */
+  onBack: (() => void) | undefined;
+}
+
+function WizardButtons({ isBusy, isLast, onBack }: WizardButtonsProps) {
+  const t = useT();
+  return (
+    <div className="mt-5 flex flex-wrap-reverse justify-end gap-2">
+      {onBack ? (
+        <button type="button" className="btn btn-default" disabled={isBusy} onClick={onBack}>
+          {t("setup.back")}
+        </button>
+      ) : null}
+      <button type="submit" className="btn btn-primary" disabled={isBusy} aria-busy={isBusy}>
+        {isBusy && isLast ? <span className="loading loading-spinner loading-xs" aria-hidden /> : null}
+        {t(isLast ? "setup.submit" : "setup.next")}
+      </button>
+    </div>
   );
 }

@@ -6,18 +6,20 @@ import { checkedBy } from "../http/session.ts";
 
 const open = checkedBy("nobody: probe");
 
-function answer(status: string, code: number): Response {
-  return Response.json({ status }, { status: code, headers: { "cache-control": "no-store" } });
+function answer(told: { status: string; worker?: number }, code: number): Response {
+  return Response.json(told, { status: code, headers: { "cache-control": "no-store" } });
 }
 
-export function probes(readiness: Readiness) {
+/** `worker`: which one of several this process is. */
+export function probes(readiness: Readiness, worker: number | undefined) {
+  const healthy = { status: "ok", ...(worker === undefined ? {} : { worker }) };
   return new Elysia()
-    .get("/healthz", async () => answer("ok", 200), open)
+    .get("/healthz", async () => answer(healthy, 200), open)
     .get(
       "/readyz",
       async () => {
         const { isReady, status } = readiness.look();
-        return answer(status, isReady ? 200 : 503);
+        return answer({ status }, isReady ? 200 : 503);
       },
       open,
     );

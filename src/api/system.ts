@@ -3,6 +3,7 @@ import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import { endMaintenance } from "../core/site/maintenance.ts";
 import { runSetup, setupState } from "../core/site/setup.ts";
+import type { SetupImport } from "../core/site/setup.ts";
 import { siteStatus } from "../core/site/status.ts";
 import { authorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
@@ -21,7 +22,7 @@ const setupBody = t.Object({
   time_zone: t.Optional(plainText(64)),
 });
 
-export function system(deps: Deps, session: SessionSettings) {
+export function system(deps: Deps, session: SessionSettings, moving: SetupImport) {
   return new Elysia({ prefix: "/api" })
     .use(policy(session))
     .get(
@@ -44,6 +45,15 @@ export function system(deps: Deps, session: SessionSettings) {
       },
       { open: "public", body: setupBody },
     )
+    .post(
+      "/setup/import",
+      async ({ body }) => {
+        await moving.begin(body.source);
+        return done();
+      },
+      { open: "public", body: t.Object({ source: plainText(4000) }) },
+    )
+    .get("/setup/import", ({ language }) => ok(moving.state(language)), { open: "public" })
     .delete(
       "/maintenance",
       async ({ actor, session: current, request, address }) => {

@@ -35,6 +35,7 @@ export interface Parent {
 /** A process of a worker's, from its start to its end. */
 interface Child {
   readonly process: Bun.Subprocess<"ignore", "inherit", "inherit">;
+  isServing: boolean;
   /** Ends as it was told to. */
   isRetiring: boolean;
   /** Resolves with the exit code when it has ended and the worker is rid of it. */
@@ -54,6 +55,8 @@ interface State extends ParentDeps {
   /** All have served once. */
   hasServed: boolean;
   isStopping: boolean;
+  /** A worker asks for what SIGHUP asks for. */
+  roll(): Promise<void>;
 }
 
 export function createParent(deps: ParentDeps): Parent {
@@ -63,9 +66,15 @@ export function createParent(deps: ParentDeps): Parent {
     crashes: 0,
     retry: undefined,
   }));
-  const state: State = { ...deps, all, hasServed: false, isStopping: false };
+  const state: State = { ...deps, all, hasServed: false, isStopping: false, roll };
   let rolling: Promise<void> | undefined;
   let isAskedAgain = false;
+
+  function roll(): Promise<void> {
+    isAskedAgain = true;
+    rolling ??= rolls().finally(() => (rolling = undefined));
+    return rolling;
+  }
 
   async function rolls(): Promise<void> {
     do {
@@ -81,11 +90,7 @@ export function createParent(deps: ParentDeps): Parent {
       if (!state.hasServed) await stopAll(state);
       return state.hasServed;
     },
-    roll() {
-      isAskedAgain = true;
-      rolling ??= rolls().finally(() => (rolling = undefined));
-      return rolling;
-    },
+    roll,
     stop: () => stopAll(state),
   };
 }
@@ -102,7 +107,11 @@ function startWorker(state: State, worker: Worker): Promise<boolean> {
     stderr: "inherit",
     serialization: "json",
     ipc(message: FromWorker) {
-      if (message.kind === "serving") serving.resolve(true);
+      if (message.kind === "roll") void state.roll();
+      else {
+        child.isServing = true;
+        serving.resolve(true);
+      }
     },
     onExit(_, code, signal) {
       worker.child = undefined;
@@ -111,7 +120,7 @@ function startWorker(state: State, worker: Worker): Promise<boolean> {
       if (!child.isRetiring) ended(state, worker, { code, signal, livedMs: performance.now() - startedMs });
     },
   });
-  const child: Child = { process, isRetiring: false, gone: gone.promise };
+  const child: Child = { process, isServing: false, isRetiring: false, gone: gone.promise };
   worker.child = child;
   return serving.promise;
 }
@@ -142,7 +151,7 @@ async function rollOnce(state: State): Promise<void> {
   logger.info("replacing the workers one after the other");
   for (const worker of state.all) {
     if (state.isStopping) return;
-    await retire(worker);
+    await retire(state, worker);
     if (state.isStopping) return;
     if (await startWorker(state, worker)) continue;
     // Those that serve go on as they are: a program that cannot start must not take their place as well.
@@ -152,13 +161,13 @@ async function rollOnce(state: State): Promise<void> {
   logger.info("all workers were replaced");
 }
 
-async function retire(worker: Worker): Promise<void> {
+async function retire({ all }: State, worker: Worker): Promise<void> {
   clearTimeout(worker.retry);
   worker.retry = undefined;
   const { child } = worker;
   if (!child) return;
   child.isRetiring = true;
-  const message: ToWorker = { kind: "retire" };
+  const message: ToWorker = { kind: "retire", among: all.filter((each) => each.child?.isServing).length };
   try {
     child.process.send(message);
   } catch {

@@ -19,6 +19,7 @@ import type { PriceBook } from "./prices/price-book.ts";
 import type { Routing } from "./channels/routing.ts";
 import type { Sealer } from "./kit/seal.ts";
 import type { Maintenance } from "./site/maintenance.ts";
+import type { NodeFigures } from "./site/node-figures.ts";
 import type { Sessions } from "./users/sessions.ts";
 import type { Observer } from "../observe/observer.ts";
 
@@ -413,6 +414,8 @@ export interface Deps {
   caps: CapState;
   /** What is told to those who watch the product. */
   observer: Observer;
+  /** How this node is; undefined as long as it starts, and where the system does not say. Never rejects. */
+  ownFigures: () => Promise<NodeFigures | undefined>;
   /** Unix seconds of the start of the process. */
   startedAt: number;
   version: string;

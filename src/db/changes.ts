@@ -1,20 +1,23 @@
 // The change feed between nodes on one PostgreSQL: what changed is announced by its id, each time with the next version
 // of its kind. Refuses to re-read everything unless a version is missing: then, and only then, listeners hear that
 // something was lost.
-import { like, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import type { Sql } from "postgres";
 import { randomBytes } from "node:crypto";
 import { schema } from "../../drizzle/postgres.ts";
 import { q } from "./database.ts";
+import { lookEvery } from "./look-around.ts";
 import type { ChangeKind, ChangeListener, Orm, Steps } from "./database.ts";
 
 const CHANNEL = "weir";
 const VERSION_PREFIX = "version:";
 /**
- * A version that the table has had for a whole round, and that no announcement brought, was lost: two rounds and the
- * reading anew stay within a second.
+ * A version that the table has, and that no announcement has brought in the time that one may be on its way, was lost: a
+ * round, that time and the reading anew stay within a second.
  */
-const POLL_MS = 350;
+const POLL_MS = 500;
+const ON_ITS_WAY_MS = 250;
+const VERSIONS = "select key, value from marks where key like $1";
 /** PostgreSQL carries 8000 bytes; a longer list of ids is announced as "everything of this kind". */
 const MAX_PAYLOAD_CHARS = 7000;
 const EVERYTHING = "*";
@@ -62,34 +65,42 @@ function hear(versions: Versions, self: string, payload: string): void {
   for (const listener of listeners.get(kind as ChangeKind) ?? []) listener.changed(ids);
 }
 
-/** Compares the versions in the table with those that were heard; the first time it only learns them. */
-async function compare(versions: Versions, orm: Orm): Promise<void> {
+/**
+ * Compares the versions in the table with those that were heard; the first time it only learns them. True where one has not
+ * been heard of yet.
+ */
+async function compare(versions: Versions, client: Sql): Promise<boolean> {
   const { known, hasMarks } = versions;
-  const { marks } = schema;
-  const rows = await orm
-    .select()
-    .from(marks)
-    .where(like(marks.key, `${VERSION_PREFIX}%`));
-  for (const { key, value } of rows) {
+  const rows = await client.unsafe<{ key: string; value: string }[]>(VERSIONS, [`${VERSION_PREFIX}%`]);
+  let isBehind = false;
+  for (const { key, value: text } of rows) {
     const kind = key.slice(VERSION_PREFIX.length);
+    const value = Number(text);
     const state = known.get(kind);
     if (!state) {
       known.set(kind, { version: hasMarks ? 0 : value, seen: value });
+      isBehind ||= hasMarks;
     } else if (state.version < state.seen) {
-      // Announcements may be on their way for one round, not for two.
+      // Announcements may be on their way for one look, not for two.
       known.set(kind, { version: value, seen: value });
       lost(versions, kind);
-    } else state.seen = value;
+    } else {
+      state.seen = value;
+      isBehind ||= state.version < value;
+    }
   }
   versions.hasMarks = true;
+  return isBehind;
 }
 
-export function createChangeFeed(client: Sql, orm: Orm): ChangeFeed {
+/** `answered` is told of every round that the database answered. */
+export function createChangeFeed(client: Sql, answered: () => void): ChangeFeed {
   /** Stands in the announcements of this very process. */
   const self = randomBytes(6).toString("hex");
   const versions: Versions = { listeners: new Map(), known: new Map(), hasMarks: false };
   let started: Promise<void> | undefined;
-  let poller: ReturnType<typeof setInterval> | undefined;
+  let stopPolling: (() => void) | undefined;
+  let second: ReturnType<typeof setTimeout> | undefined;
   let isClosed = false;
   let isComparing = false;
   let isListening = false;
@@ -109,7 +120,10 @@ export function createChangeFeed(client: Sql, orm: Orm): ChangeFeed {
         await client.listen(CHANNEL, (payload) => hear(versions, self, payload));
         isListening = true;
       }
-      await compare(versions, orm);
+      const isBehind = await compare(versions, client);
+      answered();
+      if (isBehind && !isClosed) second = setTimeout(() => void round(), ON_ITS_WAY_MS);
+      second?.unref();
     } catch {
       // The database is away for a moment: the next round catches up.
     } finally {
@@ -118,10 +132,9 @@ export function createChangeFeed(client: Sql, orm: Orm): ChangeFeed {
   }
 
   async function start(): Promise<void> {
-    await compare(versions, orm);
+    await compare(versions, client);
     if (isClosed) return;
-    poller = setInterval(() => void round(), POLL_MS);
-    poller.unref();
+    stopPolling = lookEvery(POLL_MS, () => void round());
     await round();
   }
 
@@ -160,7 +173,8 @@ export function createChangeFeed(client: Sql, orm: Orm): ChangeFeed {
     },
     close() {
       isClosed = true;
-      clearInterval(poller);
+      stopPolling?.();
+      clearTimeout(second);
     },
   };
 }

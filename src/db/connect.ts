@@ -9,7 +9,7 @@ import type { Database } from "./database.ts";
 import { migratePostgres, migrateSqlite } from "./migrate.ts";
 import { openPostgres, postgresDatabase } from "./postgres.ts";
 import { isBusy } from "./sqlite-busy.ts";
-import { openSqliteFile, sqliteDatabase } from "./sqlite.ts";
+import { openSqliteCopy, openSqliteFile, sqliteDatabase } from "./sqlite.ts";
 
 /** The start is stopped with this sentence. */
 export class DatabaseUnreachable extends Error {
@@ -67,6 +67,28 @@ async function openWhenThere(
       }
       await Bun.sleep(PAUSE_MS);
     }
+  }
+}
+
+/**
+ * The database as it is, without bringing it to the current schema: another release may be serving on it. The embedded file
+ * must be there; it is opened for reading alone unless something is to be written.
+ */
+export async function openAsIs(
+  settings: ConnectSettings,
+  mode: "read" | "write" = "read",
+): Promise<Database> {
+  if (settings.databaseUrl === "") {
+    const path = join(settings.dataDir, SQLITE_FILE);
+    return mode === "read" ? openSqliteCopy(path) : sqliteDatabase(openSqliteFile(path), path);
+  }
+  const client = openPostgres(settings.databaseUrl, 2);
+  try {
+    await client`select 1`;
+    return postgresDatabase(client);
+  } catch (error) {
+    await client.end({ timeout: 1 });
+    throw new DatabaseUnreachable(error instanceof Error ? error.message : String(error), error);
   }
 }
 

@@ -57,6 +57,14 @@ export function lockDataDir(dataDir: string): { release(): void } {
   };
 }
 
+/** A directory that one process at a time writes to; undefined while another does. Freed when the process dies. */
+export function holdDirectory(path: string): { release(): void } | undefined {
+  const directory = openSync(path, constants.O_RDONLY);
+  if (lockHandle(directory) !== "taken") return { release: () => closeSync(directory) };
+  closeSync(directory);
+  return undefined;
+}
+
 const LIBRARIES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1", "libSystem.B.dylib"];
 const ERRNO = process.platform === "darwin" ? "__error" : "__errno_location";
 const EXCLUSIVE_NO_WAIT = 2 | 4;

@@ -29,6 +29,42 @@ export function rawQuery(orm: Orm, statement: SQL): Query<RawRow[]> {
   return executor.execute(statement);
 }
 
+/**
+ * A statement by hand whose text never changes, on PostgreSQL alone: the builder makes nothing of it anew. Numbers its values
+ * $1, $2, …
+ */
+export function fixedQuery(orm: Orm, text: string, params: readonly (string | number)[]): Query<RawRow[]> {
+  const { client } = (orm as unknown as { session: { client: FixedClient } }).session;
+  return {
+    toSQL: () => ({ sql: text, params: [...params] }),
+    // oxlint-disable-next-line unicorn/no-thenable -- as the builder's own queries do, it runs when it is waited for.
+    then: (resolve, reject) => client.unsafe(text, [...params], { prepare: true }).then(resolve, reject),
+  };
+}
+
+/** What of the driver runs such a statement. */
+interface FixedClient {
+  unsafe(text: string, params: (string | number)[], options: { prepare: true }): PromiseLike<RawRow[]>;
+}
+
+/** Statements that are sent in one go, and answered in their order. */
+export interface Flight extends Query<RawRow[][]> {
+  readonly parts: readonly Query<RawRow[]>[];
+}
+
+/**
+ * Statements of one atomic block that need nothing of each other's answers, on PostgreSQL alone: one way to the database and
+ * back for all of them. The first that fails is what it rejects with.
+ */
+export function flightOf(parts: readonly Query<RawRow[]>[]): Flight {
+  return {
+    parts,
+    toSQL: () => ({ sql: parts.map((part) => part.toSQL().sql).join(";\n"), params: [] }),
+    // oxlint-disable-next-line unicorn/no-thenable -- as above.
+    then: (resolve, reject) => Promise.all(parts).then(resolve, reject),
+  };
+}
+
 /** The embedded database was held by another process for longer than anybody waits; nothing was done. */
 export class DatabaseBusy extends Error {
   constructor() {
@@ -84,6 +120,8 @@ export interface Database {
    * that nobody reads older books than were answered for. On PostgreSQL, which other nodes write too, never called.
    */
   beforeQuery(hook: () => void): void;
+  /** Called whenever PostgreSQL has answered the change feed, once or twice a second while all is well; one listener. */
+  onAnswer(listener: () => void): void;
   /** The SQLite connection, for the ledger's prepared batch statements only; undefined on PostgreSQL. */
   readonly client: BunSqlite | undefined;
   /** True when the database answers. */

@@ -1,16 +1,20 @@
 // Brings a database to the schema of this program: forward only, inside a transaction, with a copy of the
-// SQLite file taken before. Refuses, and leaves as it is, a database that a newer release or another build has made.
+// SQLite file taken before. A newer release's schema that only adds to this one is served on, so that nodes can be upgraded
+// one after the other. Refuses, and leaves as it is, one that it would not bear, and a database of another build.
 import type { Database as BunSqlite } from "bun:sqlite";
 import { copyFileSync, existsSync } from "node:fs";
+import { sql } from "drizzle-orm";
 import type { Sql } from "postgres";
 import { postgresMigrations, sqliteMigrations } from "../../drizzle/migrations/index.ts";
+import { BREAKPOINT } from "../../drizzle/migration.ts";
 import type { Migration } from "../../drizzle/migration.ts";
+import type { Database } from "./database.ts";
 
 /** The start is stopped with this sentence. */
 export class SchemaTooNew extends Error {
   constructor(found: number, known: number) {
     super(
-      `The database has schema version ${found}, but this program knows only versions up to ${known}: ` +
+      `The database has schema version ${found}, which programs that know only versions up to ${known} cannot work on: ` +
         "start a newer release of weir, or restore the copy that was made before the update.",
     );
   }
@@ -27,22 +31,33 @@ export class SchemaUnknown extends Error {
   }
 }
 
+/** Whoever only reads does not migrate. */
+export class SchemaNotCurrent extends Error {
+  constructor() {
+    super(
+      "the database has another schema than this program: run weir migrate (a copy of the embedded file is kept), " +
+        "or use the release that serves it",
+    );
+  }
+}
+
 const VERSION_TABLE =
-  "create table if not exists schema_version (version integer primary key, tag text not null, hash text not null, applied_at bigint not null)";
+  "create table if not exists schema_version (version integer primary key, tag text not null, hash text not null, compatible_from integer not null, applied_at bigint not null)";
 
 /** Any constant: the same for all nodes, so that only one of them migrates at a time. */
 const ADVISORY_LOCK = 0x77656972;
 
-/** A row of schema_version; builds before the first release recorded no hash. */
+/** A row of schema_version; builds before the first release recorded less. */
 interface AppliedMigration {
   version: number;
   tag: string;
   hash?: string;
+  compatible_from?: number;
 }
 
 function statements(migration: Migration): string[] {
   return migration.sql
-    .split("--> statement-breakpoint")
+    .split(BREAKPOINT)
     .map((text) => text.trim())
     .filter((text) => text !== "");
 }
@@ -52,23 +67,64 @@ function hashOf(migration: Migration): string {
   return new Bun.CryptoHasher("sha256").update(migration.sql).digest("hex");
 }
 
-function rowOf(migration: Migration) {
-  const { version, tag } = migration;
-  return { version, tag, hash: hashOf(migration), applied_at: Math.floor(Date.now() / 1000) };
+/** Schemas that this program brings a database to, oldest first. */
+export function knownSchemas(kind: Database["kind"]): { version: number; hash: string }[] {
+  const migrations = kind === "postgres" ? postgresMigrations : sqliteMigrations;
+  return migrations.map((migration) => ({ version: migration.version, hash: hashOf(migration) }));
 }
 
-/** What is missing. Throws where the rows are not a beginning of this program's migrations. */
+/** The schema that a database has; undefined for an empty one. */
+export async function schemaOf(db: Database): Promise<{ version: number; hash: string } | undefined> {
+  const there = sql`(select ${
+    db.kind === "postgres"
+      ? sql`case when to_regclass('schema_version') is null then 0 else 1 end`
+      : sql`count(*)`
+  } as found ${db.kind === "postgres" ? sql`` : sql`from sqlite_master where name = 'schema_version'`}) as t`;
+  const [table] = await db.orm.select({ found: sql`t.found`.mapWith(Number) }).from(there);
+  if (!table?.found) return undefined;
+  const rows = await db.orm
+    .select({ version: sql`v.version`.mapWith(Number), hash: sql<string>`v.hash` })
+    .from(sql`schema_version as v`)
+    .orderBy(sql`v.version desc`)
+    .limit(1);
+  return rows[0];
+}
+
+function rowOf(migration: Migration) {
+  const { version, tag, compatibleFrom } = migration;
+  const appliedAt = Math.floor(Date.now() / 1000);
+  return { version, tag, hash: hashOf(migration), compatible_from: compatibleFrom, applied_at: appliedAt };
+}
+
+/** Whether the rows of schema_version are those of this program, all of them. */
+export function isCurrent(kind: "sqlite" | "postgres", applied: readonly unknown[]): boolean {
+  const migrations = kind === "sqlite" ? sqliteMigrations : postgresMigrations;
+  return (
+    applied.length === migrations.length &&
+    (applied as readonly AppliedMigration[]).every(({ hash }, at) => {
+      const own = migrations[at];
+      return own !== undefined && hash === hashOf(own);
+    })
+  );
+}
+
+/**
+ * What is missing. Throws where the rows are no beginning of this program's migrations, and where they go on behind its
+ * last one in a way that it does not bear.
+ */
 function pendingAfter(
   applied: readonly AppliedMigration[],
   migrations: readonly Migration[],
 ): readonly Migration[] {
   for (const row of applied) {
     const own = migrations.find((migration) => migration.version === row.version);
-    if (row.hash === undefined || (own && row.hash !== hashOf(own))) throw new SchemaUnknown(row.tag);
+    const isKnown = row.hash !== undefined && row.compatible_from !== undefined;
+    if (!isKnown || (own && row.hash !== hashOf(own))) throw new SchemaUnknown(row.tag);
   }
   const found = Math.max(0, ...applied.map((row) => row.version));
   const known = migrations.at(-1)?.version ?? 0;
-  if (found > known) throw new SchemaTooNew(found, known);
+  const needed = Math.max(0, ...applied.map((row) => row.compatible_from ?? 0));
+  if (found > known && needed > known) throw new SchemaTooNew(found, known);
   return migrations.filter((migration) => migration.version > found);
 }
 
@@ -104,7 +160,7 @@ export function migrateSqlite(
     for (const migration of pending) {
       for (const statement of statements(migration)) client.run(statement);
       client
-        .query("insert into schema_version values ($version, $tag, $hash, $applied_at)")
+        .query("insert into schema_version values ($version, $tag, $hash, $compatible_from, $applied_at)")
         .run(rowOf(migration));
     }
     client.run("commit");

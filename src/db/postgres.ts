@@ -32,6 +32,28 @@ export function openPostgres(url: string, max = 10): Sql {
   );
 }
 
+/**
+ * Whether something between hands out server connections by the transaction (pgbouncer's pool_mode): then statements of one
+ * connection meet several server processes, as soon as two connections want something at once.
+ */
+export async function isPooledByTransaction(url: string): Promise<boolean> {
+  const client = postgres(url, { max: 2, onnotice: () => {}, connect_timeout: 5, prepare: false });
+  try {
+    const [one, two] = await Promise.all([client.reserve(), client.reserve()]);
+    const seen = new Map([one, two].map((connection) => [connection, new Set<number>()]));
+    const ask = async (connection: typeof one): Promise<void> => {
+      const [row] = await connection<{ pid: number }[]>`select pg_backend_pid() as pid, pg_sleep(0.02)`;
+      if (row) seen.get(connection)?.add(row.pid);
+    };
+    await ask(one);
+    await ask(two);
+    await Promise.all([ask(one), ask(two)]);
+    return [...seen.values()].some((pids) => pids.size > 1);
+  } finally {
+    await client.end({ timeout: 1 });
+  }
+}
+
 /** drizzle does not name its statements on postgres.js, so each would be planned anew: measured 2 to 3 times slower. */
 function namedStatements(client: Sql): Sql {
   const unsafe = client.unsafe.bind(client);
@@ -72,7 +94,8 @@ function cancelledBy(client: Sql, signal: AbortSignal): Sql {
 
 export function postgresDatabase(client: Sql): Database {
   const orm = drizzle(client, { casing: "snake_case" });
-  const changes = createChangeFeed(client, orm as unknown as Orm);
+  let heard = () => {};
+  const changes = createChangeFeed(client, () => heard());
 
   async function run<T>(body: (tx: Orm) => Steps<T>): Promise<T> {
     return orm.transaction(async (tx) => {
@@ -105,6 +128,9 @@ export function postgresDatabase(client: Sql): Database {
     announceSteps: (tx, kind, ids) => changes.announceSteps(tx, kind, ids),
     onChange: (kind, listener) => changes.onChange(kind, listener),
     beforeQuery: () => {},
+    onAnswer(listener) {
+      heard = listener;
+    },
     async ping() {
       await client`select 1`;
       return true;

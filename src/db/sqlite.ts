@@ -4,6 +4,7 @@ import { Database as BunSqlite } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { schema } from "../../drizzle/sqlite.ts";
 import type { Database, Orm, Steps } from "./database.ts";
+import { lookEvery } from "./look-around.ts";
 import { startReaders } from "./sqlite-readers.ts";
 import { BUSY_MS, createBusyQueue, patientOrm, SHORT_BUSY_MS } from "./sqlite-busy.ts";
 
@@ -28,7 +29,53 @@ export function openSqliteFile(path: string): BunSqlite {
   return client;
 }
 
-export function sqliteDatabase(client: BunSqlite, path: string): Database {
+/** A file that is only read: a copy, or one that a server is writing. */
+export function openSqliteCopy(path: string): Database {
+  return sqliteDatabase(new BunSqlite(path, { readonly: true, strict: true }), path, "read");
+}
+
+/**
+ * The state of one moment of a file that others are writing, as a new file without a write-ahead log. Holds up no writer;
+ * the log of the file grows meanwhile, because it cannot begin anew. Blocks this thread: call it in a process of its own.
+ */
+export function copySqliteFile(from: string, to: string): void {
+  const client = new BunSqlite(from, { readonly: true, strict: true });
+  try {
+    client.run(`pragma busy_timeout = ${BUSY_MS}`);
+    client.query("vacuum into ?").run(to);
+  } finally {
+    client.close();
+  }
+}
+
+/** Changes a file that nobody else has open; what is deleted leaves no trace in it. */
+export function reviseSqliteFile(path: string, statements: readonly string[]): void {
+  const client = new BunSqlite(path, { readwrite: true, strict: true });
+  try {
+    client.run("pragma secure_delete = on");
+    for (const statement of statements) client.run(statement);
+  } finally {
+    client.close();
+  }
+}
+
+/** What SQLite itself finds wrong with a file, the first line of it; undefined for a sound one. */
+export function damageIn(path: string): string | undefined {
+  try {
+    const client = new BunSqlite(path, { readonly: true, strict: true });
+    try {
+      const row = client.query<{ quick_check: string }, []>("pragma quick_check(1)").get();
+      return row?.quick_check === "ok" ? undefined : (row?.quick_check ?? "no answer");
+    } finally {
+      client.close();
+    }
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** "read": whoever writes the file also looks after its write-ahead log. */
+export function sqliteDatabase(client: BunSqlite, path: string, mode: "read" | "write" = "write"): Database {
   let beforeQuery = () => {};
   // From here on the event loop has others to serve.
   client.run(`pragma busy_timeout = ${SHORT_BUSY_MS}`);
@@ -37,7 +84,7 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
   const logger = { logQuery: () => void (queue.isInside || beforeQuery()) };
   const orm = patientOrm(client, queue, logger);
   const reader = startReaders(path, () => beforeQuery());
-  const checkpoints = startCheckpoints(client, () => reader.checkpoint());
+  const checkpoints = mode === "read" ? undefined : startCheckpoints(client, () => reader.checkpoint());
 
   function drive<T>(body: (tx: Orm) => Steps<T>): T {
     if (queue.isInside) throw new Error("an atomic block cannot be opened inside another");
@@ -92,6 +139,7 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
     beforeQuery(hook) {
       beforeQuery = hook;
     },
+    onAnswer: () => {},
     ping: async () => {
       client.query("select 1").get();
       return true;
@@ -100,11 +148,11 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
       // Whoever asked in this very turn of the event loop may get into the queue while it is looked at.
       do await queue.settled();
       while (!queue.isEmpty);
-      checkpoints.stop();
+      checkpoints?.stop();
       reader.close();
       client.run(`pragma busy_timeout = ${BUSY_MS}`);
       // Folds the write-ahead log back so that the single file is complete for a copy.
-      client.run("pragma wal_checkpoint(truncate)");
+      if (mode === "write") client.run("pragma wal_checkpoint(truncate)");
       client.close();
     },
   };
@@ -112,9 +160,9 @@ export function sqliteDatabase(client: BunSqlite, path: string): Database {
 
 /** Pages in the write-ahead log that are not in the file yet, 16 MB of them. */
 const CHECKPOINT_PAGES = 4000;
-const CHECKPOINT_LOOK_MS = 250;
+const CHECKPOINT_LOOK_MS = 500;
 /** So many looks without a write, ten seconds, and the page cache is given back: the system has the same pages. */
-const QUIET_LOOKS = 40;
+const QUIET_LOOKS = 20;
 
 /**
  * Copying a full write-ahead log into the file takes tens of milliseconds, which the event loop must not wait for:
@@ -126,7 +174,7 @@ function startCheckpoints(client: BunSqlite, copy: () => Promise<unknown>): { st
   let isRunning = false;
   let seenLog = -1;
   let quietLooks = 0;
-  const timer = setInterval(() => {
+  const stop = lookEvery(CHECKPOINT_LOOK_MS, () => {
     const state = isRunning || client.inTransaction ? null : look.get();
     if (state === null) return;
     quietLooks = state.log === seenLog ? quietLooks + 1 : 0;
@@ -143,11 +191,10 @@ function startCheckpoints(client: BunSqlite, copy: () => Promise<unknown>): { st
       .finally(() => {
         isRunning = false;
       });
-  }, CHECKPOINT_LOOK_MS);
-  timer.unref();
+  });
   return {
     stop() {
-      clearInterval(timer);
+      stop();
       // An open statement would keep the last checkpoint from folding the log away.
       look.finalize();
     },

@@ -9,11 +9,12 @@ import type { Encoding } from "./encodings.ts";
 import { checkedBy } from "./session.ts";
 
 /** Directory of something embedded in the binary, or its place in the source tree. */
-export function embeddedPath(name: "a" | "manifest.json" | "public" | "locales"): string {
+export function embeddedPath(name: "a" | "manifest.json" | "licenses.json" | "public" | "locales"): string {
   if (Bun.isStandaloneExecutable) return join(import.meta.dir, name);
   const inSource = {
     a: "dist/a",
     "manifest.json": "dist/manifest.json",
+    "licenses.json": "dist/licenses.json",
     public: "views/public",
     locales: "locales",
   };

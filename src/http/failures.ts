@@ -145,7 +145,7 @@ export function failures(
       // Whoever has left ended its own query: nobody reads an answer, and nothing went wrong.
       if (request.signal.aborted) return answer(new Response(null, { status: CLIENT_LEFT }));
       const requestId = newRequestId();
-      logger.error("call failed", { requestId, path: pathOf(request), error: describe(error) });
+      logger.error("call failed", { request_id: requestId, path: pathOf(request), error: describe(error) });
       return answer(
         failureResponse(
           new Failure("internal", "internal_error", { params: { requestId } }),

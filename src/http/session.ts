@@ -361,6 +361,7 @@ async function visiting(settings: SessionSettings, context: PolicyContext): Prom
 const OPEN_IN_MAINTENANCE: ReadonlySet<string> = new Set([
   "/api/status",
   "/api/setup",
+  "/api/setup/import",
   "/api/user/login",
   "/api/user/login/2fa",
   "/api/user/passkey/login/begin",

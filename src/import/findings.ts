@@ -54,6 +54,7 @@ export const FINDINGS = {
   option_unknown: "lost",
   option_refused: "lost",
   option_off: "off",
+  option_differs: "note",
   price_refused: "lost",
   price_silenced: "changed",
   price_channel_name: "lost",

@@ -5,6 +5,7 @@ import type { PgTable } from "drizzle-orm/pg-core";
 import { buildCoarse } from "../core/ledger/coarse-build.ts";
 import { openCoarse } from "../core/logs/coarse-state.ts";
 import { createOptions } from "../core/options/store.ts";
+import { IMPORTED_SITE } from "../core/site/maintenance.ts";
 import { q, rawQuery } from "../db/database.ts";
 import type { Database } from "../db/database.ts";
 import { Role } from "../shared/enums.ts";
@@ -33,6 +34,8 @@ async function continueNumbers(db: Database): Promise<void> {
 }
 
 async function makeCoarse(db: Database, { seal, clock }: FinishDeps): Promise<void> {
+  // A site that was looked at while it was empty says that it has all of them.
+  await db.orm.delete(db.t.rollupDays);
   const options = await createOptions(db, seal);
   await openCoarse(db, options.get("site.time_zone"));
   // Nobody else is served meanwhile.
@@ -71,14 +74,14 @@ export async function finishImport(
           .onConflictDoNothing()
           .returning({ id: setups.id }),
       );
-    const closed = { key: "site.maintenance_enabled", value: "true" };
-    yield* q(
-      tx
-        .insert(options)
-        .values(closed)
-        .onConflictDoUpdate({ target: options.key, set: { value: closed.value } })
-        .returning({ key: options.key }),
-    );
+    for (const [key, value] of Object.entries(IMPORTED_SITE))
+      yield* q(
+        tx
+          .insert(options)
+          .values({ key, value })
+          .onConflictDoUpdate({ target: options.key, set: { value } })
+          .returning({ key: options.key }),
+      );
     yield* dropMarks(db, tx);
     yield* writeState(db, tx, { ...state, stage: "done", report });
   });

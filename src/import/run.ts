@@ -9,7 +9,7 @@ import { familyOf } from "./family.ts";
 import { finishImport } from "./finish.ts";
 import { fingerprintOf, identityOf } from "./fingerprint.ts";
 import { COUNTED, lookAround } from "./known.ts";
-import { createNotes } from "./report.ts";
+import { createNotes, withoutNames } from "./report.ts";
 import type { ImportReport } from "./report.ts";
 import type { SourceDatabase } from "./source.ts";
 import { isEmptyTarget, readState, writeState } from "./state.ts";
@@ -129,7 +129,7 @@ export async function runImport(input: ImportInput): Promise<ImportReport> {
   report.dropped = await lookAround(source, notes);
   await importTables(input, { ...common, notes }, { state, dry });
   seal();
-  if (into) await finishImport(into.db, { ...into, clock }, { state, report });
+  if (into) await finishImport(into.db, { ...into, clock }, { state, report: withoutNames(report) });
   else
     report.expectedSeconds = Math.ceil(
       report.seconds +

@@ -70,7 +70,7 @@ export function createTarget(db: Database | undefined): Target {
 export async function readSums(db: Database): Promise<Sums> {
   const { logs, rollups } = db.t;
   const of = async (id: "userId" | "tokenId" | "channelId"): Promise<Map<number, Sum>> => {
-    const rows = await db.bulkReader
+    const rows = await db.orm
       .select({
         id: rollups[id],
         quota: sumOf(rollups.quota),
@@ -82,7 +82,7 @@ export async function readSums(db: Database): Promise<Sums> {
     return new Map(rows.map(({ id: key, ...sum }) => [key, sum]));
   };
   const user = await of("userId");
-  const firsts = await db.bulkReader
+  const firsts = await db.orm
     .select({ id: logs.userId, first: sql<number>`min(${logs.createdAt})`.mapWith(Number) })
     .from(logs)
     .groupBy(logs.userId);

@@ -1,5 +1,6 @@
 // The table of what comes round by itself, and how often the operator wants it.
 // Refuses logic of its own: each job is one call of a core function.
+import type { Backups } from "../core/backup/schedule.ts";
 import { purgeRemoteObjects } from "../core/channels/remote-objects.ts";
 import type { ChannelWatch } from "../core/channels/watch.ts";
 import type { Deps } from "../core/deps.ts";
@@ -13,6 +14,7 @@ import { ensureLogParts, retainLogs } from "../core/logs/retention.ts";
 import { isQuiet } from "../core/options/quiet.ts";
 import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
+import { purgeModelDays } from "../core/site/model-days.ts";
 import { purgeFlows } from "../core/users/auth-flows.ts";
 import { purgeBulks } from "../core/users/bulk.ts";
 import { resumeBulks } from "../core/users/bulk-run.ts";
@@ -66,7 +68,7 @@ export function jobsOf(
   >,
   watch: ChannelWatch,
   pollTasks: () => Promise<void>,
-  logRetentionDays = 0,
+  { logRetentionDays = 0, backups }: { logRetentionDays?: number; backups?: Backups | undefined } = {},
 ): Job[] {
   const { options } = deps;
   const rows: Row[] = [
@@ -113,6 +115,7 @@ export function jobsOf(
     },
     { name: "erasure", everySeconds: () => OUTBOX_SECONDS, run: () => resumeErasures(deps) },
     { name: "user-bulk", everySeconds: () => OUTBOX_SECONDS, run: () => resumeBulks(deps) },
+    { name: "model-days-purge", everySeconds: () => DAY, run: () => purgeModelDays(deps) },
     { name: "user-bulk-purge", everySeconds: () => DAY, run: () => purgeBulks(deps) },
     {
       name: "payment-check",
@@ -154,6 +157,11 @@ export function jobsOf(
       name: "log-retention",
       everySeconds: () => (logRetentionDays > 0 ? HOUR : 0),
       run: async () => void (await retainLogs(deps, logRetentionDays)),
+    },
+    {
+      name: "backup",
+      everySeconds: () => (backups ? MINUTE : 0),
+      run: async () => backups?.makeDue(),
     },
     { name: "task-poll", leaves: true, everySeconds: () => TASK_SECONDS, run: pollTasks },
   ];

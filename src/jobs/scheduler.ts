@@ -2,6 +2,7 @@
 // Refuses to begin anything once it is stopped; a job that throws is logged and comes round again.
 import type { Deps } from "../core/deps.ts";
 import { createTurns } from "./turns.ts";
+import type { JobMark } from "./turns.ts";
 
 export interface Job {
   /** Key of the job's mark in the database: its last start in Unix seconds, give or take a second. */
@@ -35,7 +36,7 @@ export function createScheduler(
   let isStopped = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  async function lookAt(job: Job): Promise<void> {
+  async function lookAt(job: Job, mark: JobMark | undefined): Promise<void> {
     const everySeconds = job.everySeconds();
     if (everySeconds <= 0 || isStopped) return;
     if (running.has(job.name)) {
@@ -47,7 +48,7 @@ export function createScheduler(
       return;
     }
     try {
-      if (!(await turns.takesTurn(job.name, everySeconds)) || isStopped) return;
+      if (!(await turns.takesTurn(job.name, everySeconds, mark)) || isStopped) return;
       const work = job.run();
       running.set(job.name, work);
       await work;
@@ -60,7 +61,13 @@ export function createScheduler(
   }
 
   const look = async (): Promise<void> => {
-    await Promise.all(jobs.map(lookAt));
+    if (isStopped) return;
+    try {
+      const marks = await turns.marks();
+      await Promise.all(jobs.map((job) => lookAt(job, marks.get(job.name))));
+    } catch (error) {
+      deps.logger.error("jobs could not be looked at", { error: String(error) });
+    }
   };
   const arm = (): void => {
     if (isStopped) return;

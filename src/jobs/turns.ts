@@ -1,14 +1,24 @@
 // Whose turn a job is: one mark a job in the database, which the node moves that begins it.
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, like, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { Deps } from "../core/deps.ts";
 
+/** A job's mark as it stood at a look, and the time of day then; Unix seconds. */
+export interface JobMark {
+  value: number;
+  now: number;
+}
+
 export interface Turns {
+  /** The marks of all jobs, by name: one question for a look at all of them. */
+  marks(): Promise<ReadonlyMap<string, JobMark>>;
   /** True for the one node that begins the job now: its last start is `everySeconds` ago, and no other node took the turn. */
-  takesTurn(job: string, everySeconds: number): Promise<boolean>;
+  takesTurn(job: string, everySeconds: number, mark: JobMark | undefined): Promise<boolean>;
   /** A run may outlast its interval: as long as its node lives, no other node begins a second one. */
   keepTurn(job: string): Promise<void>;
 }
+
+const PREFIX = "job:";
 
 export function createTurns(deps: Pick<Deps, "db" | "clock">): Turns {
   const { marks } = deps.db.t;
@@ -22,7 +32,7 @@ export function createTurns(deps: Pick<Deps, "db" | "clock">): Turns {
       ? sql`floor(extract(epoch from now()))::bigint`
       : sql`${Math.floor(deps.clock.nowMs() / 1000)}`
     ).mapWith(Number) as SQL<number>;
-  const keyOf = (job: string): string => `job:${job}`;
+  const keyOf = (job: string): string => PREFIX + job;
 
   /**
    * A value that the mark never had tells all nodes that the interval begins anew. It only grows, also where the clock went
@@ -38,16 +48,18 @@ export function createTurns(deps: Pick<Deps, "db" | "clock">): Turns {
    * stood there before this node did, and a mark of the future (the clock was set back) counts from now. Both are whole
    * seconds: two that differ by one may be a millisecond apart, so the last one does not count.
    */
-  async function sinceLastStart(job: string): Promise<{ value: number; elapsedMs: number } | undefined> {
+  async function sinceLastStart(
+    job: string,
+    mark: JobMark | undefined,
+  ): Promise<{ value: number; elapsedMs: number } | undefined> {
     const key = keyOf(job);
-    const found = { value: marks.value, now: wallSeconds() };
-    const look = () => deps.db.orm.select(found).from(marks).where(eq(marks.key, key));
-    let [row] = await look();
-    const isFirst = row === undefined;
+    const isFirst = mark === undefined;
+    let row = mark;
     if (isFirst) {
       // The first interval begins when the job is first seen: nothing starts merely because the process did.
       await deps.db.orm.insert(marks).values({ key, value: wallSeconds() }).onConflictDoNothing();
-      [row] = await look();
+      const found = { value: marks.value, now: wallSeconds() };
+      [row] = await deps.db.orm.select(found).from(marks).where(eq(marks.key, key));
     }
     if (!row) return undefined;
     const { value, now } = row;
@@ -68,8 +80,16 @@ export function createTurns(deps: Pick<Deps, "db" | "clock">): Turns {
     return true;
   }
 
-  async function takesTurn(job: string, everySeconds: number): Promise<boolean> {
-    const last = await sinceLastStart(job);
+  async function allMarks(): Promise<ReadonlyMap<string, JobMark>> {
+    const rows = await deps.db.orm
+      .select({ key: marks.key, value: marks.value, now: wallSeconds() })
+      .from(marks)
+      .where(like(marks.key, `${PREFIX}%`));
+    return new Map(rows.map(({ key, ...mark }) => [key.slice(PREFIX.length), mark]));
+  }
+
+  async function takesTurn(job: string, everySeconds: number, mark: JobMark | undefined): Promise<boolean> {
+    const last = await sinceLastStart(job, mark);
     if (!last || last.elapsedMs < everySeconds * 1000) return false;
     return move(job, and(eq(marks.key, keyOf(job)), eq(marks.value, last.value)));
   }
@@ -78,5 +98,5 @@ export function createTurns(deps: Pick<Deps, "db" | "clock">): Turns {
     await move(job, eq(marks.key, keyOf(job)));
   }
 
-  return { takesTurn, keepTurn };
+  return { marks: allMarks, takesTurn, keepTurn };
 }

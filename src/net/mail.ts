@@ -32,16 +32,14 @@ export function senderOf(text: string, siteName: string): { name: string; addres
 const TLS_PORT = 465;
 const TIMEOUT_MS = 10_000;
 
-/** Resolves when the server took the letter; throws a Failure `mail_failed`. */
-export async function sendMail(server: MailServer, letter: Letter): Promise<void> {
-  const { host, port, account } = server;
+async function transportTo({ host, port, isTls, account, password }: MailServer) {
   // Loaded with the first letter: most starts send none, and it is a tenth of all code.
   const { createTransport } = await import("nodemailer");
-  const transport = createTransport({
+  return createTransport({
     host,
     port,
-    secure: server.isTls || port === TLS_PORT,
-    ...(account === "" ? {} : { auth: { user: account, pass: server.password } }),
+    secure: isTls || port === TLS_PORT,
+    ...(account === "" ? {} : { auth: { user: account, pass: password } }),
     connectionTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,
     socketTimeout: TIMEOUT_MS,
@@ -49,6 +47,21 @@ export async function sendMail(server: MailServer, letter: Letter): Promise<void
     disableFileAccess: true,
     disableUrlAccess: true,
   });
+}
+
+/** Greeting, TLS and login, no letter; throws the server's own words, for operators only. */
+export async function greetMailServer(server: MailServer): Promise<void> {
+  const transport = await transportTo(server);
+  try {
+    await transport.verify();
+  } finally {
+    transport.close();
+  }
+}
+
+/** Resolves when the server took the letter; throws a Failure `mail_failed`. */
+export async function sendMail(server: MailServer, letter: Letter): Promise<void> {
+  const transport = await transportTo(server);
   try {
     // As a text it would be read as a list: "a@x.example, b@y.example" are two receivers.
     const to = { name: "", address: letter.to };

@@ -11,6 +11,32 @@ export const LABEL = {
   error: "error_type",
 } as const;
 
+/** Attributes of spans. */
+export const ATTRIBUTE = {
+  operation: "gen_ai.operation.name",
+  provider: "gen_ai.provider.name",
+  /** What the provider was called before; older readers know no other. */
+  system: "gen_ai.system",
+  requestModel: "gen_ai.request.model",
+  responseModel: "gen_ai.response.model",
+  responseId: "gen_ai.response.id",
+  finishReasons: "gen_ai.response.finish_reasons",
+  inputTokens: "gen_ai.usage.input_tokens",
+  outputTokens: "gen_ai.usage.output_tokens",
+  cacheReadTokens: "gen_ai.usage.cache_read.input_tokens",
+  inputMessages: "gen_ai.input.messages",
+  outputMessages: "gen_ai.output.messages",
+  error: "error.type",
+  status: "http.response.status_code",
+  requestId: "weir.request_id",
+  channel: "weir.channel",
+  /** Dollars. */
+  cost: "weir.cost",
+  service: "service.name",
+  version: "service.version",
+  instance: "service.instance.id",
+} as const;
+
 /** A model that no channel serves, or one too many: clients choose names, so names of theirs are no labels. */
 export const OTHER_MODEL = "_other";
 
@@ -218,6 +244,12 @@ export const METRICS = {
     help: "This machine's clock less the database's.",
     labels: [],
     merge: "max",
+  },
+  weir_backup_age_seconds: {
+    type: "gauge",
+    help: "Age of the last good backup; absent as long as there was none.",
+    labels: [],
+    merge: "min",
   },
   weir_disk_free_ratio: {
     type: "gauge",

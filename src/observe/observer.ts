@@ -2,10 +2,13 @@
 // Refuses to know anybody: what is read at a scrape is handed in by who has it.
 import { createCallTallies, note } from "./call-tallies.ts";
 import type { CallTallies } from "./call-tallies.ts";
-import { ATTEMPT_OUTCOMES, METRICS, OUTCOMES } from "./names.ts";
+import { countModel } from "./model-figures.ts";
+import type { ModelFigures, ModelTable } from "./model-figures.ts";
+import { ATTEMPT_OUTCOMES, METRICS, OTHER_MODEL, OUTCOMES } from "./names.ts";
 import type { AttemptOutcome, Outcome, TokenType } from "./names.ts";
 import { createTally, observe } from "./tally.ts";
 import type { Tally } from "./tally.ts";
+import type { Traces } from "./traces.ts";
 
 /** A request of a client as it ended. */
 export interface EndedRequest {
@@ -56,6 +59,10 @@ export interface Observer {
   /** A durable write to the journal took so long. */
   synced(ms: number): void;
   readonly figures: Figures;
+  /** Undefined: nobody traces. */
+  readonly traces: Traces | undefined;
+  /** Writes the line of a request that has ended; undefined: nobody wants one. */
+  readonly access: ((fields: Record<string, string | number | undefined>) => void) | undefined;
 }
 
 /** Everything that was counted, for whoever writes it out. */
@@ -66,6 +73,7 @@ export interface Figures {
   /** By channel, in the order of ATTEMPT_OUTCOMES. */
   readonly attempts: ReadonlyMap<number, readonly number[]>;
   readonly tokens: Readonly<Record<TokenType, number>>;
+  readonly models: ModelTable;
   readonly added: Tally;
   readonly syncs: Tally;
 }
@@ -78,10 +86,14 @@ function countIn<Key>(map: Map<Key, number[]>, key: Key, place: number, places: 
   counts[place] = (counts[place] ?? 0) + 1;
 }
 
-export function createObserver(mostCombinations?: number): Observer {
-  const calls = createCallTallies(mostCombinations);
+export function createObserver({
+  traces,
+  access,
+}: Partial<Pick<Observer, "traces" | "access">> = {}): Observer {
+  const calls = createCallTallies();
   const requests = new Map<string, number[]>();
   const attempts = new Map<number, number[]>();
+  const models = new Map<string, ModelFigures>();
   const tokens: Record<TokenType, number> = {
     input: 0,
     output: 0,
@@ -110,6 +122,7 @@ export function createObserver(mostCombinations?: number): Observer {
       const { endpoint, provider, model, outcome, error, durationMs, addedMs, firstTokenMs } = request;
       countIn(requests, endpoint, OUTCOMES.indexOf(outcome), OUTCOMES.length);
       note(calls.of(model, endpoint, provider, error), "requests", durationMs / 1000);
+      if (model !== OTHER_MODEL) countModel(models, request);
       if (addedMs !== undefined) observe(added, Math.max(0, addedMs) / 1000);
       const charged = request.tokens;
       if (!charged) return;
@@ -124,6 +137,8 @@ export function createObserver(mostCombinations?: number): Observer {
         note(delivered, "perToken", (durationMs - firstTokenMs) / 1000 / (charged.output - 1));
     },
     synced: (ms) => observe(syncs, ms / 1000),
-    figures: { calls, requests, attempts, tokens, added, syncs },
+    traces,
+    access,
+    figures: { calls, requests, attempts, models, tokens, added, syncs },
   };
 }

@@ -1,4 +1,6 @@
 // What is noted of one call while it runs, so that it can be told once when it is over.
+import type { CallTrace } from "./traces.ts";
+
 export interface CallRecord {
   /** How it ended was told. */
   isTold: boolean;
@@ -6,8 +8,10 @@ export interface CallRecord {
   askedMs: number;
   /** Milliseconds spent at upstreams that failed before. */
   triedMs: number;
+  /** Undefined: nobody traces. */
+  trace: CallTrace | undefined;
 }
 
-export function newRecord(): CallRecord {
-  return { isTold: false, askedMs: 0, triedMs: 0 };
+export function newRecord(trace?: CallTrace): CallRecord {
+  return { isTold: false, askedMs: 0, triedMs: 0, trace };
 }

@@ -52,10 +52,12 @@ import {
   maintenancePage,
   notFoundPage,
 } from "./plain-pages.tsx";
+import { statusPage } from "./status-page.tsx";
 import { receiptPage, statementPage } from "./money-papers.tsx";
 import type { Moved, Page } from "./page.ts";
 import { pricingPage } from "./pricing-view.tsx";
 import { homePage } from "./public-pages.tsx";
+import { nodePage } from "./node-page.tsx";
 
 export { brokenPage, forbiddenInPlaceOf, forbiddenPage, maintenancePage, notFoundPage };
 
@@ -75,6 +77,8 @@ export const pages: readonly Page[] = [
   ...legalPages,
   pricingPage,
   forbiddenPage,
+  nodePage,
+  statusPage,
   {
     path: "/setup",
     shell: "public",

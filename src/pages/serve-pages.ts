@@ -106,7 +106,7 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       if (isMissing(error)) return respond({ ...notFoundPage, shell: "console" }, request, user, params);
       const requestId = newRequestId();
       deps.logger.error("page failed", {
-        requestId,
+        request_id: requestId,
         path: url.pathname,
         error: String((error as Error).stack ?? error),
       });

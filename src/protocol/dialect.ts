@@ -11,6 +11,8 @@ import type { OpenItems, SealItems } from "./openai-responses/references.ts";
 export interface WireFrame {
   event: string;
   data: string;
+  /** Bytes of `data` as UTF-8, where they were counted. */
+  dataBytes?: number;
 }
 
 export interface DecodeContext {

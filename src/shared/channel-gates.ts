@@ -9,5 +9,6 @@ export const CHANNEL_GATES = [
   "disable_store",
   "claude_beta_query",
   "session_hint",
+  "send_traceparent",
 ] as const;
 export type ChannelGate = (typeof CHANNEL_GATES)[number];

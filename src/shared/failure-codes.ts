@@ -434,6 +434,8 @@ export const CONSOLE_CODES = {
   second_factor_wrong: ["client"],
   session_missing: ["client"],
   setup_done: ["client"],
+  setup_import_refused: ["client"],
+  setup_importing: ["client"],
   setup_failed: ["internal"],
   setup_password_short: ["client"],
   setup_passwords_differ: ["client"],

@@ -65,6 +65,10 @@ const ROWS = {
   },
   disk: { tone: "attention", letters: "disk", isLasting: true },
   database: { tone: "broken", letters: "database", isLasting: true },
+  /** One that comes round by itself did not come about, or found something wrong in the books. */
+  backup_failed: { tone: "broken", letters: "database", isLasting: true },
+  /** The last whole one is more than a day old. */
+  backup_late: { tone: "broken", letters: "database", isLasting: true },
   /** An administrator changed a balance. */
   balance: {
     tone: "attention",

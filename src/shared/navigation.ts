@@ -12,7 +12,7 @@ export interface NavEntry {
   /** Second key of the "g" shortcut. */
   key?: string;
   /** Flag of the site's status that must be on. */
-  flag?: "enable_data_export" | "enable_drawing" | "enable_task";
+  flag?: "enable_data_export" | "enable_drawing" | "enable_task" | "has_status_page";
   /** Stands in the phone's bottom bar. */
   dock?: boolean;
 }
@@ -58,6 +58,7 @@ export const NAV: readonly NavGroup[] = [
         flag: "enable_drawing",
       },
       { id: "tasks", href: "/task", title: "shell.nav.tasks", role: Role.user, flag: "enable_task" },
+      { id: "status", href: "/status", title: "shell.nav.status", role: Role.user, flag: "has_status_page" },
     ],
   },
   {
@@ -70,6 +71,7 @@ export const NAV: readonly NavGroup[] = [
       { id: "orders", href: "/order", title: "shell.nav.orders", role: Role.admin },
       { id: "inbox", href: "/inbox", title: "shell.nav.inbox", role: Role.admin, key: "i" },
       { id: "users", href: "/user", title: "shell.nav.users", role: Role.admin, key: "u" },
+      { id: "nodes", href: "/node", title: "shell.nav.nodes", role: Role.root },
       { id: "settings", href: "/setting", title: "shell.nav.settings", role: Role.root, key: "s" },
     ],
   },
@@ -88,7 +90,7 @@ export const HOME_OF_CONSOLE = "/token";
 export function isVisible(
   entry: NavEntry,
   role: number,
-  flags: { enable_data_export?: boolean; enable_drawing?: boolean; enable_task?: boolean },
+  flags: Partial<Record<NonNullable<NavEntry["flag"]>, boolean>>,
 ): boolean {
   return role >= entry.role && (entry.flag === undefined || flags[entry.flag] === true);
 }

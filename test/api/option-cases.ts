@@ -667,6 +667,7 @@ export const OPTION_CASES: Record<OptionKey, OptionCase> & Record<string, Option
   Logo: free("https://gw.example/logo.svg"),
   "site.maintenance_enabled": turned(true),
   "site.maintenance_message": free("Back at six."),
+  "site.status_page": choice("public", "off", "users", "public"),
   "site.maintenance_quiet": turned(true),
   Notice: free("# 公告\n\nhello"),
   HomePageContent: free("<h1>Hi</h1>"),

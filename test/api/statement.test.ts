@@ -164,6 +164,23 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(await january()).toMatchObject({ opening: 8, closing: 8, is_open: true });
   });
 
+  test("an imported account begins with what it had left where its sums begin", async () => {
+    await app.deps.options.set("site.time_zone", "UTC");
+    const base = { amount: 900, kind: "import", model: "gpt-a", tokenId: 0 };
+    const user = await lived([
+      { ...base, at: FIRST + 100, isUse: false },
+      { ...base, at: FIRST + 7 * HOUR, amount: 250, isUse: true },
+    ]);
+    await app.deps.db.orm
+      .insert(app.deps.db.t.openings)
+      .values({ kind: "user", id: user.id, usedQuota: 150 });
+    const months = ["2026-09", "2026-10"].map((month) => statementOf(app.deps, { userId: user.id, month }));
+    const [first, second] = await Promise.all(months);
+    expectSound(first as Statement);
+    expect(first).toMatchObject({ opening: 0, credited: 750, used: 250, closing: 500 });
+    expect(second).toMatchObject({ opening: 500, closing: 500 });
+  });
+
   test("everybody reads their own, administrators everybody's, as data and as a file", async () => {
     await app.deps.options.set("site.time_zone", "UTC");
     const base = { kind: "redeem", model: "=1+1", tokenId: 0, at: FIRST + 100 };

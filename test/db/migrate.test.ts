@@ -9,6 +9,7 @@ import { SQLITE_FILE } from "../../src/db/connect.ts";
 import { migratePostgres, migrateSqlite, SchemaTooNew, SchemaUnknown } from "../../src/db/migrate.ts";
 import { openPostgres } from "../../src/db/postgres.ts";
 import { openSqliteFile } from "../../src/db/sqlite.ts";
+import { BREAKPOINT, onlyAdds } from "../../drizzle/migration.ts";
 import type { Migration } from "../../drizzle/migration.ts";
 import { createPostgresDatabase, DATABASE_KINDS } from "../support/postgres.ts";
 import type { PostgresDatabase } from "../support/postgres.ts";
@@ -17,6 +18,7 @@ import { startServerProcess } from "../support/server.ts";
 const FIRST: Migration = {
   version: 1,
   tag: "0000_first",
+  compatibleFrom: 1,
   sql: "create table things (id integer primary key);--> statement-breakpoint\ninsert into things values (1);",
 };
 /** The same place in the sequence with another text, as it stood before the migrations were squashed. */
@@ -27,10 +29,18 @@ const UNHASHED =
 const REFUSED =
   /made by an older build of weir whose schema \("0000_\w+"\).*nothing in it was changed.*empty DATA_DIR.*older build can go on/;
 
-const SECOND: Migration = { version: 2, tag: "0001_second", sql: "insert into things values (2);" };
+const SECOND: Migration = {
+  version: 2,
+  tag: "0001_second",
+  compatibleFrom: 2,
+  sql: "insert into things values (2);",
+};
+/** As SECOND, in a way that programs bear which do not know of it. */
+const ADDED: Migration = { ...SECOND, compatibleFrom: 1 };
 const BROKEN: Migration = {
   version: 3,
   tag: "0002_broken",
+  compatibleFrom: 2,
   sql: "insert into things values (3);--> statement-breakpoint\ninsert into nowhere values (1);",
 };
 
@@ -85,8 +95,18 @@ describe("SQLite", () => {
   test("a database of a newer release is refused with both versions named, and not touched", () => {
     migrateSqlite(client, path, [FIRST, SECOND]);
     expect(() => migrateSqlite(client, path, [FIRST])).toThrow(SchemaTooNew);
-    expect(() => migrateSqlite(client, path, [FIRST])).toThrow(/schema version 2.*up to 1/);
+    expect(() => migrateSqlite(client, path, [FIRST])).toThrow(/schema version 2,.*up to 1 cannot/);
     expect(things()).toEqual([1, 2]);
+  });
+
+  test("a newer release's schema that only adds is served on, by the release before and not by one that it ended", () => {
+    migrateSqlite(client, path, [FIRST, ADDED]);
+    expect(migrateSqlite(client, path, [FIRST])).toBeUndefined();
+    expect(things()).toEqual([1, 2]);
+    const third: Migration = { version: 3, tag: "0002_third", compatibleFrom: 2, sql: "delete from things;" };
+    migrateSqlite(client, path, [FIRST, ADDED, third]);
+    expect(() => migrateSqlite(client, path, [FIRST])).toThrow(/schema version 3,.*up to 1 cannot/);
+    expect(migrateSqlite(client, path, [FIRST, ADDED])).toBeUndefined();
   });
 
   test("a database of another build is refused by its text, or where it tells none, and not a byte of it changes", () => {
@@ -157,6 +177,9 @@ describe("PostgreSQL", () => {
     await migratePostgres(client, [FIRST, SECOND]);
     const outcome = await migratePostgres(client, [FIRST]).catch((error: unknown) => error);
     expect(outcome).toBeInstanceOf(SchemaTooNew);
+    await client`update schema_version set compatible_from = 1`;
+    await migratePostgres(client, [FIRST]);
+    expect(await client`select version from schema_version`).toHaveLength(2);
     await client.end();
   });
 
@@ -180,6 +203,25 @@ describe("PostgreSQL", () => {
     }
     await client.end();
   });
+});
+
+test.each([
+  [true, "CREATE TABLE `a` (\n`id` integer PRIMARY KEY NOT NULL);", ""],
+  [
+    true,
+    'ALTER TABLE "users" ADD COLUMN "more" bigint DEFAULT 0 NOT NULL;',
+    'CREATE INDEX "i" ON "users" ("more");',
+  ],
+  [true, "ALTER TABLE `users` ADD `more` text;", ""],
+  [true, 'CREATE TABLE "a" ("id" bigint);', 'CREATE UNIQUE INDEX "u" ON "a" USING btree ("id");'],
+  [false, 'CREATE UNIQUE INDEX "u" ON "users" USING btree ("email");', ""],
+  [false, 'ALTER TABLE "users" ADD COLUMN "more" bigint NOT NULL;', ""],
+  [false, 'ALTER TABLE "users" DROP COLUMN "remark";', ""],
+  [false, "CREATE TABLE `__new_users` (`id` integer);", "DROP TABLE `users`;"],
+  [false, 'ALTER TABLE "users" ALTER COLUMN "remark" SET NOT NULL;', ""],
+  [false, 'ALTER TABLE "users" ADD CONSTRAINT "c" CHECK (true);', ""],
+])("whether an older program bears it: %p for %s %s", (is, first, second) => {
+  expect(onlyAdds([first, second].join(BREAKPOINT))).toBe(is);
 });
 
 test.each(DATABASE_KINDS)(

@@ -293,7 +293,35 @@ describe("prices", () => {
   });
 
   test.each([
+    ['||| param("service_tier") == "flex" ? 0.5 : 1', [{ tier: "flex", times: 0.5 }]],
+    [
+      '* (param("service_tier") == "priority" ? 2 : 1) * (hour("Asia/Shanghai") >= 21 || hour("Asia/Shanghai") < 6 ? 0.5 : 1)',
+      [
+        { tier: "priority", times: 2 },
+        { hours: ["21:00-06:00"], tz: "Asia/Shanghai", times: 0.5 },
+      ],
+    ],
+    [
+      '||| ((hour("UTC") >= 9 && hour("UTC") < 12) || (hour("UTC") >= 14 && hour("UTC") < 18)) && weekday("UTC") >= 1 && weekday("UTC") <= 5 ? 2 : 1',
+      [
+        {
+          hours: ["09:00-12:00", "14:00-18:00"],
+          days: ["mon", "tue", "wed", "thu", "fri"],
+          tz: "UTC",
+          times: 2,
+        },
+      ],
+    ],
+  ] as [string, unknown[]][])("rules of a request behind the tiers: %s", (rules, expected) => {
+    const { row, problem } = readExpression(`tier("a", p * 1 + c * 2) ${rules}`);
+    expect([row?.when, problem]).toEqual([expected as never, undefined]);
+  });
+
+  test.each([
     "",
+    'tier("a", p) ||| header("x") == "y" ? 2 : 1',
+    'tier("a", p) ||| param("service_tier") == "flex" ? 0.5 : 2',
+    'tier("a", p) ||| weekday("UTC") == 1 && (hour("UTC") >= 21 || hour("UTC") < 6) ? 2 : 1',
     "p * 2",
     'tier("a", x * 2)',
     'tier("a", p) ||| param("x")',
@@ -335,7 +363,7 @@ describe("settings", () => {
         ["GitHubOAuthEnabled", "true"],
       ] as never),
     );
-    expect(told(notes)).toEqual({
+    expect(told(notes)).toMatchObject({
       option_refused: ["RetryTimes"],
       option_off: ["TelegramOAuthEnabled"],
       option_unknown: ["perf_metrics.enabled"],

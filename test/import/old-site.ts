@@ -259,6 +259,7 @@ function tablesOf(logRows: number): Record<string, Row[]> {
 /** Writes the file; whole numbers, texts and nulls go in as they are. */
 export function writeOldSite(path: string, logRows = 60): void {
   const file = new Database(path, { create: true });
+  file.run("begin");
   for (const [table, rows] of Object.entries(tablesOf(logRows))) {
     const columns = Object.keys(rows[0] ?? {});
     const names = columns.map((column) => `"${column}"${column === "id" ? " integer primary key" : ""}`);
@@ -266,5 +267,6 @@ export function writeOldSite(path: string, logRows = 60): void {
     const insert = file.prepare(`insert into "${table}" values (${columns.map(() => "?").join(", ")})`);
     for (const row of rows) insert.run(...columns.map((column) => row[column] ?? null));
   }
+  file.run("commit");
   file.close();
 }

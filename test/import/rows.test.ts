@@ -191,6 +191,8 @@ describe("users", () => {
       planGroup: "vip",
       group: "basic",
     });
+    const moved = userFacts({ plans: new Map([[1, plan]]) });
+    expect(mapUser({ id: 1, username: "a", group: "by hand" }, moved).user.group).toBe("by hand");
     // With the plan's own credit of 500: 80 + 500 - 130 = 450.
     expect(credits[0]?.amount).toBe(80);
   });

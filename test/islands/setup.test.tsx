@@ -8,7 +8,7 @@ import type { IslandOptions, SentRequest } from "./render.tsx";
 
 /** The browser's. */
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
-const FRESH = { databaseType: "sqlite", databaseVersion: "3.50.4", rootExists: false };
+const FRESH = { databaseType: "sqlite", databaseVersion: "3.50.4", rootExists: false, isMoving: false };
 
 function open(options: IslandOptions = {}) {
   return renderScreen(Setup, { user: null, url: "/setup", data: FRESH, ...options });
@@ -174,4 +174,60 @@ test.each([
   ["Tr0ub4dor&3", 3],
 ] as const)("the strength of %p is %p of 4", (password, level) => {
   expect(passwordStrength(password)).toBe(level);
+});
+
+describe("a site that moves in", () => {
+  const begin = async (island: ReturnType<typeof open>, source: string) => {
+    await island.user.click(screen.getByRole("button", { name: "Move a site in" }));
+    await island.user.type(await screen.findByLabelText(/^Database of the old site/), `${source}{Enter}`);
+    await settle();
+  };
+
+  test("is told why it cannot be read, at the field, and can be gone back from", async () => {
+    const island = open();
+    island.answer("POST /api/setup/import", {
+      success: false,
+      code: "setup_import_refused",
+      message: "This cannot be moved in: no such file",
+    });
+    await begin(island, "/data/none.db");
+    expect(screen.getByText("This cannot be moved in: no such file")).toBeTruthy();
+    expect(screen.getByLabelText(/^Database of the old site/).getAttribute("aria-invalid")).toBe("true");
+    await island.user.click(screen.getByRole("button", { name: "Back" }));
+    expect(next()).toBeTruthy();
+  });
+
+  test("shows how far it is, then the report and the way in", async () => {
+    const island = open();
+    island.answer("POST /api/setup/import", { success: true, message: "" });
+    island.answer("GET /api/setup/import", {
+      success: true,
+      message: "",
+      data: { state: "running", step: "users", done: 1200, total: 3000, left_seconds: 4 },
+    });
+    await begin(island, "/data/one-api.db");
+    expect(island.requests[0]?.body).toEqual({ source: "/data/one-api.db" });
+    expect(await screen.findByText("users: 1,200 of 3,000 rows")).toBeTruthy();
+    expect(screen.getByText("About 4 s left")).toBeTruthy();
+    island.answer("GET /api/setup/import", {
+      success: true,
+      message: "",
+      data: { state: "done", report: ["new-api on sqlite", "Did not come along"] },
+    });
+    expect(
+      (await screen.findByRole("link", { name: "Sign in" }, { timeout: 5000 })).getAttribute("href"),
+    ).toBe("/login");
+    expect(screen.getByLabelText("Report of the import").textContent).toContain("Did not come along");
+  });
+
+  test("a page that is loaded while it runs shows it at once", async () => {
+    const island = open({ data: { ...FRESH, isMoving: true } });
+    island.answer("GET /api/setup/import", {
+      success: true,
+      message: "",
+      data: { state: "failed", error: "gone" },
+    });
+    expect(await screen.findByText("Looking at the old database …")).toBeTruthy();
+    expect(await screen.findByText("gone")).toBeTruthy();
+  });
 });

@@ -286,6 +286,8 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const { ask } = { ask: caller.ask.bind(caller) };
     for (const name of ["GET /api/setup", "GET /api/status", "GET /api/pricing", "GET /api/user/groups"])
       await ask(name);
+    await ask("POST /api/setup/import", { body: { source: "/no/such/one-api.db" }, refused: 400 });
+    await ask("GET /api/setup/import");
     const account = { username: "root", password: "correct horse" };
     await ask("POST /api/setup", { body: { ...account, confirmPassword: account.password } });
     const signedIn = await app.call<{ data: { id: number } }>("POST", "/api/user/login", account);
@@ -309,6 +311,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await paymentCalls(ask, caller);
     await factorCalls(ask, caller);
     await ask("PUT /api/option/", { body: { key: "SystemName", value: "Weir" } });
+    await ask("DELETE /api/maintenance");
     await ask("POST /api/option/rest_model_ratio");
     await ask("POST /api/option/preview", { body: { key: "About", value: "<p onclick=1>a</p>" } });
     await ask("POST /api/option/version");

@@ -371,6 +371,46 @@ describe("metering", () => {
       }),
     );
   });
+  test("a frame among its like is measured as it is alone", () => {
+    const contents = [
+      "one",
+      "",
+      'a "quote"',
+      "ends in \\\\",
+      "\\n",
+      '"}',
+      "汉字 👋",
+      '","content":"x',
+      "last",
+    ];
+    const told = [
+      chunk({ content: "x", refusal: "no" }),
+      chunk({ content: "x" }, { finish_reason: "stop" }),
+      dataFrame({
+        choices: [{ delta: { content: "x" } }],
+        usage: { prompt_tokens: 1, completion_tokens: 2 },
+      }),
+      dataFrame({ error: { message: "x" } }),
+    ];
+    for (const last of told) {
+      const together = openaiChat.meterStream();
+      let chars = 0;
+      for (const frame of [...contents.map((content) => chunk({ content })), last]) {
+        const alone = openaiChat.meterStream();
+        alone.push(frame);
+        together.push(frame);
+        chars += alone.state.textChars;
+        const { ended, failure, usage } = alone.state;
+        expect([together.state.textChars, together.state.ended, together.state.usage]).toEqual([
+          chars,
+          ended,
+          usage,
+        ]);
+        expect(together.state.failure?.code).toBe(failure?.code);
+      }
+    }
+  });
+
   test("other fields beside the content, and quotes inside it, are counted too", () => {
     const meter = openaiChat.meterStream();
     meter.push(chunk({ content: "ab", reasoning_content: "xyz" }));

@@ -49,7 +49,8 @@ export interface PostgresTemplate {
   build(url: string): Promise<void>;
 }
 
-function run(command: string[]): void {
+/** Runs a program to its end. Throws with what it printed where it fails. */
+export function run(command: string[]): void {
   const child = Bun.spawnSync(command, {
     stdin: "ignore",
     stdout: "pipe",
@@ -96,20 +97,10 @@ export function freePort(): number {
 }
 
 /**
- * Stops the server and removes its directory when the owner is gone, however it went (also kill -9). Bun runs no exit
+ * Stops a server and removes the run's directory when the owner is gone, however it went (also kill -9). Bun runs no exit
  * handlers in tests and ends a slow file's children, so this is a shell of its own session.
  */
-function watchOwner(server: PostgresServer, runDir: string, ownerPid: number): void {
-  const stop = [
-    ...asUnprivileged(),
-    join(server.binDir, "pg_ctl"),
-    "-D",
-    server.dataDir,
-    "-m",
-    "immediate",
-    "-w",
-    "stop",
-  ];
+export function watchOwner(stop: readonly string[], runDir: string, ownerPid: number): void {
   const quoted = stop.map((part) => `'${part}'`).join(" ");
   const script = `while kill -0 ${ownerPid} 2>/dev/null; do sleep 0.2; done; ${quoted}; rm -rf '${runDir}'`;
   const setsid = Bun.which("setsid") ? "setsid " : "";
@@ -150,7 +141,8 @@ function startServer(runDir: string, ownerPid: number): PostgresServer {
       // prettier-ignore
       run([...prefix, join(binDir, "pg_ctl"), "-D", dataDir, "-l", logFile, "-w", "-t", "30", "-o", `-p ${port}`, "start"]);
       const server = { origin: `postgres://weir:${password}@127.0.0.1:${port}`, dataDir, binDir };
-      watchOwner(server, runDir, ownerPid);
+      // prettier-ignore
+      watchOwner([...prefix, join(binDir, "pg_ctl"), "-D", dataDir, "-m", "immediate", "-w", "stop"], runDir, ownerPid);
       return server;
     } catch (error) {
       // Somebody else may have taken the port in between; the log tells when it was another reason.
@@ -161,27 +153,33 @@ function startServer(runDir: string, ownerPid: number): PostgresServer {
   }
 }
 
-/** The first process of a run starts the server, the others wait for what it writes down. */
-async function joinRun(runDir: string, ownerPid: number): Promise<PostgresServer> {
-  const description = join(runDir, "postgres.json");
+/** The first process of a run starts a server, the others wait for what it writes down. */
+export async function oncePerRun<T extends object>(
+  name: string,
+  start: (runDir: string, ownerPid: number) => T,
+): Promise<T> {
+  const shared = Bun.env[RUN_DIR_VARIABLE];
+  const runDir = shared ?? mkdtempSync(join(tmpdir(), "weir-test-"));
+  const ownerPid = Number((shared && Bun.env[RUN_OWNER_VARIABLE]) ?? process.pid);
+  const description = join(runDir, `${name}.json`);
   try {
-    mkdirSync(join(runDir, "postgres.lock"));
+    mkdirSync(join(runDir, `${name}.lock`));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     const deadlineMs = Date.now() + 60_000;
     while (Date.now() < deadlineMs) {
       if (existsSync(description)) {
-        const answer = JSON.parse(readFileSync(description, "utf8")) as PostgresServer | { error: string };
+        const answer = JSON.parse(readFileSync(description, "utf8")) as T | { error: string };
         if ("error" in answer) throw new Error(answer.error);
         return answer;
       }
       await Bun.sleep(50);
     }
-    throw new Error("another process of this test run did not get PostgreSQL started within a minute");
+    throw new Error(`another process of this test run did not get ${name} started within a minute`);
   }
-  let outcome: PostgresServer | { error: string };
+  let outcome: T | { error: string };
   try {
-    outcome = startServer(runDir, ownerPid);
+    outcome = start(runDir, ownerPid);
   } catch (error) {
     outcome = { error: error instanceof Error ? error.message : String(error) };
   }
@@ -197,12 +195,7 @@ let admin: postgres.Sql | undefined;
 
 /** The run's server, started on first need (about one second), stopped when its owner ends. */
 export function postgresServer(): Promise<PostgresServer> {
-  server ??= (() => {
-    const runDir = Bun.env[RUN_DIR_VARIABLE];
-    if (runDir) return joinRun(runDir, Number(Bun.env[RUN_OWNER_VARIABLE] ?? process.pid));
-    return joinRun(mkdtempSync(join(tmpdir(), "weir-test-")), process.pid);
-  })();
-  return server;
+  return (server ??= oncePerRun("postgres", startServer));
 }
 
 /** Stops the server of a run at once, when one was started. For scripts/test.ts; never throws. */

@@ -9,6 +9,7 @@ import { startTestApp } from "./app.ts";
 import type { TestApp, TestAppOptions, TestUser } from "./app.ts";
 
 const HOUR_SECONDS = 3600;
+const MOST_DAYS_OF = 8;
 /** Below the parameter limit of one statement, for the widest table. */
 const AT_ONCE = 500;
 
@@ -107,6 +108,7 @@ export async function startSample(
     JSON.stringify([{ [words.name("chat", 0)]: "https://chat.example/?key={key}&url={address}" }]),
   );
   await deps.options.set("SelfUseModeEnabled", "true");
+  await deps.options.set("site.status_page", "public");
   await deps.options.set("KeyLimitsDefault", JSON.stringify({ max_concurrency: 20 }));
   await deps.options.set(
     "KeyLimitsGroup",
@@ -192,6 +194,7 @@ export async function startSample(
     }),
     (rows) => deps.db.orm.insert(t.redemptions).values(rows),
   );
+  await seedModelDays(app, models, nowSeconds);
   await seedLogs(app, words, [user, admin], nowSeconds);
   await seedTasks(app, words, [user, admin], nowSeconds);
   await seedOrders(app, words, [user, admin], nowSeconds);
@@ -262,6 +265,27 @@ async function seedOrders(
       report: JSON.stringify({ trade_status: "TRADE_SUCCESS", name: words.sentence(index) }),
     })),
   );
+}
+
+/** How models did in the last weeks: most days well, some not, the oldest not at all. */
+async function seedModelDays(
+  { deps }: TestApp,
+  models: readonly string[],
+  nowSeconds: number,
+): Promise<void> {
+  const today = nowSeconds - (nowSeconds % (24 * HOUR_SECONDS));
+  const rows = models.slice(0, MOST_DAYS_OF).flatMap((modelName, at) =>
+    Array.from({ length: 60 }, (_, index) => {
+      const day = today - index * 24 * HOUR_SECONDS;
+      const failed = (index + at * 7) % 23 === 3 ? 40 : (index + at * 5) % 17 === 2 ? 4 : 0;
+      return [
+        { day, modelName, slot: -2, count: 400 },
+        ...(failed > 0 ? [{ day, modelName, slot: -1, count: failed }] : []),
+        ...(index < 7 ? [{ day, modelName, slot: 9 + (at % 4), count: 90 }] : []),
+      ];
+    }).flat(),
+  );
+  await insertAll(rows, (part) => deps.db.orm.insert(deps.db.t.modelDays).values(part));
 }
 
 async function seedInbox({ deps, services }: TestApp, nowSeconds: number): Promise<void> {

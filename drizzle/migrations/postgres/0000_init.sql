@@ -292,6 +292,14 @@ CREATE TABLE "marks" (
 	"value" bigint DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "model_days" (
+	"day" bigint NOT NULL,
+	"model_name" text NOT NULL,
+	"slot" integer NOT NULL,
+	"count" bigint DEFAULT 0 NOT NULL,
+	CONSTRAINT "model_days_day_model_name_slot_pk" PRIMARY KEY("day","model_name","slot")
+);
+--> statement-breakpoint
 CREATE TABLE "nodes" (
 	"node_id" text PRIMARY KEY NOT NULL,
 	"incarnation" bigint DEFAULT 0 NOT NULL,
@@ -303,6 +311,7 @@ CREATE TABLE "nodes" (
 	"skipped" bigint DEFAULT 0 NOT NULL,
 	"lease_until" bigint DEFAULT 0 NOT NULL,
 	"place" text DEFAULT '' NOT NULL,
+	"figures" text DEFAULT '' NOT NULL,
 	"updated_at" bigint DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
@@ -820,7 +829,7 @@ CREATE INDEX "limit_uses_node" ON "limit_uses" USING btree ("node_id");--> state
 CREATE INDEX "logs_time" ON "logs" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "logs_user_time" ON "logs" USING btree ("user_id","created_at");--> statement-breakpoint
 CREATE INDEX "logs_request" ON "logs" USING btree ("request_id");--> statement-breakpoint
-CREATE INDEX "logs_rare_types" ON "logs" USING btree ("type","created_at") WHERE "logs"."type" <> 2;--> statement-breakpoint
+CREATE INDEX "logs_rare_types" ON "logs" USING btree ("type","created_at","group","token_id","model_name") WHERE "logs"."type" <> 2;--> statement-breakpoint
 CREATE INDEX "logs_rare_user" ON "logs" USING btree (("user_id" + 0),"type","created_at") WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
 CREATE INDEX "logs_rare_model" ON "logs" USING btree ("model_name","type","created_at") WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
 CREATE INDEX "logs_rare_channel" ON "logs" USING btree ("channel_id","type","created_at") WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint

@@ -311,13 +311,21 @@ CREATE TABLE `logs` (
 CREATE INDEX `logs_time` ON `logs` (`created_at`);--> statement-breakpoint
 CREATE INDEX `logs_user_time` ON `logs` (`user_id`,`created_at`);--> statement-breakpoint
 CREATE INDEX `logs_request` ON `logs` (`request_id`);--> statement-breakpoint
-CREATE INDEX `logs_rare_types` ON `logs` (`type`,`created_at`) WHERE "logs"."type" <> 2;--> statement-breakpoint
+CREATE INDEX `logs_rare_types` ON `logs` (`type`,`created_at`,`group`,`token_id`,`model_name`) WHERE "logs"."type" <> 2;--> statement-breakpoint
 CREATE INDEX `logs_rare_user` ON `logs` (("user_id" + 0),`type`,`created_at`) WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
 CREATE INDEX `logs_rare_model` ON `logs` (`model_name`,`type`,`created_at`) WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
 CREATE INDEX `logs_rare_channel` ON `logs` (`channel_id`,`type`,`created_at`) WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
 CREATE TABLE `marks` (
 	`key` text PRIMARY KEY NOT NULL,
 	`value` integer DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `model_days` (
+	`day` integer NOT NULL,
+	`model_name` text NOT NULL,
+	`slot` integer NOT NULL,
+	`count` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`day`, `model_name`, `slot`)
 );
 --> statement-breakpoint
 CREATE TABLE `nodes` (
@@ -331,6 +339,7 @@ CREATE TABLE `nodes` (
 	`skipped` integer DEFAULT 0 NOT NULL,
 	`lease_until` integer DEFAULT 0 NOT NULL,
 	`place` text DEFAULT '' NOT NULL,
+	`figures` text DEFAULT '' NOT NULL,
 	`updated_at` integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint

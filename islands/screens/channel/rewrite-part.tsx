@@ -19,6 +19,7 @@ const GATES = [
   "disableStore",
   "claudeBetaQuery",
   "sessionHint",
+  "sendTraceparent",
 ] as const;
 
 export interface RewritePartProps {

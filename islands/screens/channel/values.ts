@@ -44,6 +44,7 @@ export interface ChannelValues extends Record<string, unknown> {
   disableStore: boolean;
   claudeBetaQuery: boolean;
   sessionHint: boolean;
+  sendTraceparent: boolean;
   /** Gates that this editor does not know, as a JSON object. */
   otherGates: string;
   forceFormat: boolean;
@@ -92,6 +93,7 @@ export const NEW_CHANNEL: ChannelValues = {
   disableStore: false,
   claudeBetaQuery: false,
   sessionHint: false,
+  sendTraceparent: false,
   otherGates: "",
   forceFormat: false,
   thinkingToContent: false,
@@ -117,6 +119,7 @@ export const REWRITE_FIELDS = [
   "disableStore",
   "claudeBetaQuery",
   "sessionHint",
+  "sendTraceparent",
   "statusCodeMapping",
   "forceFormat",
   "thinkingToContent",
@@ -212,6 +215,7 @@ const GATES = {
   disable_store: "disableStore",
   claude_beta_query: "claudeBetaQuery",
   session_hint: "sessionHint",
+  send_traceparent: "sendTraceparent",
 } as const satisfies Partial<Record<ChannelGate, keyof ChannelValues>>;
 type GateName = keyof typeof GATES;
 type GateValues = Record<(typeof GATES)[GateName], boolean> & Pick<ChannelValues, "otherGates">;

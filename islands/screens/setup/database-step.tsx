@@ -1,8 +1,14 @@
-// First step: which database was found, and what that means for the data.
+// First step: which database was found, what that means for the data, and the way in for a site that moves.
 import { useT } from "../../lib/i18n.ts";
 import { StatusDot } from "../../ui/badges.tsx";
 
-export function DatabaseStep({ type, version }: { type: "sqlite" | "postgres"; version: string }) {
+export interface DatabaseStepProps {
+  type: "sqlite" | "postgres";
+  version: string;
+  onMoveIn: () => void;
+}
+
+export function DatabaseStep({ type, version, onMoveIn }: DatabaseStepProps) {
   const t = useT();
   return (
     <>
@@ -18,6 +24,12 @@ export function DatabaseStep({ type, version }: { type: "sqlite" | "postgres"; v
         </div>
       </dl>
       <p className="mt-3 max-w-[72ch] text-muted">{t(`setup.database.${type}Text`)}</p>
+      <p className="mt-4 flex flex-wrap items-center gap-x-3 gap-y-2 border-t border-base-300 pt-4">
+        {t("setup.move.ask")}
+        <button type="button" className="btn btn-sm btn-default" onClick={onMoveIn}>
+          {t("setup.move.open")}
+        </button>
+      </p>
     </>
   );
 }

@@ -7,6 +7,8 @@ export interface SetupData {
   databaseType: "sqlite" | "postgres";
   databaseVersion: string;
   rootExists: boolean;
+  /** A site is being moved in. */
+  isMoving: boolean;
 }
 
 export const MODES = ["external", "self", "demo"] as const;

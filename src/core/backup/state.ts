@@ -8,6 +8,9 @@ const LAST_KEY = "backup:last";
 const BYTES_KEY = "backup:bytes";
 const FAILED_KEY = "backup:failed";
 
+/** From here on a copy counts as missing: one a day, and two hours for a large database or a late night. */
+export const BACKUP_LATE_SECONDS = 26 * 3600;
+
 export interface BackupState {
   /** The moment whose books the last whole copy holds, Unix seconds; 0: none was ever made. */
   lastAt: number;
@@ -25,9 +28,7 @@ export async function backupState(db: Database): Promise<BackupState> {
     .from(marks)
     .where(inArray(marks.key, [LAST_KEY, BYTES_KEY, FAILED_KEY]));
   const of = (key: string): number => rows.find((row) => row.key === key)?.value ?? 0;
-  const lastAt = of(LAST_KEY);
-  const failedAt = of(FAILED_KEY);
-  return { lastAt, bytes: of(BYTES_KEY), failedAt: failedAt > lastAt ? failedAt : 0 };
+  return { lastAt: of(LAST_KEY), bytes: of(BYTES_KEY), failedAt: of(FAILED_KEY) };
 }
 
 /** Seconds since the last whole copy; undefined: none was ever made. */
@@ -40,6 +41,7 @@ export function noteBackup(db: Database, atSeconds: number, bytes: number): Prom
   return writeMarks(db, [
     { key: LAST_KEY, value: atSeconds },
     { key: BYTES_KEY, value: bytes },
+    { key: FAILED_KEY, value: 0 },
   ]);
 }
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { inArray } from "drizzle-orm";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { jsonObject } from "../../shared/json-object.ts";
+import { BACKUP_LATE_SECONDS, backupAge, backupState } from "../backup/state.ts";
 import type { Deps } from "../deps.ts";
 import type { InboxService } from "./inbox.ts";
 import { closedTimes } from "./items.ts";
@@ -25,12 +26,14 @@ interface LedgerCondition {
 
 export interface LookDeps extends Pick<
   Deps,
-  "db" | "clock" | "logger" | "options" | "routing" | "prices" | "costs" | "dataDir" | "nodeId"
+  "db" | "clock" | "logger" | "options" | "routing" | "prices" | "costs" | "dataDir" | "nodeId" | "startedAt"
 > {
   inbox: InboxService;
   condition: () => LedgerCondition;
   /** node:fs where absent. */
   diskSpace?: DiskSpace;
+  /** Backups are made by themselves (BACKUP_DIR). */
+  makesBackups?: boolean;
   /** From which silence on the database counts as away. */
   awayMs?: number;
 }
@@ -46,6 +49,7 @@ const LOOK_MS = 15_000;
 const AWAY_MS = 10_000;
 /** Free space must come back by so much more than the threshold: an item must not flicker. */
 const HYSTERESIS = 1.2;
+const HOUR_SECONDS = 3600;
 const GIB = 1024 ** 3;
 const MIB = 1024 ** 2;
 /** Of a node's random name, as people read it. */
@@ -68,6 +72,7 @@ export function startLooks(deps: LookDeps): Looks {
     },
     () => lookAtDisk(deps),
     () => lookAtFiles(deps),
+    () => lookAtBackups(deps),
     () => lookAtPrices(deps),
     () => lookAtChannels(deps),
     createMarginLook(deps),
@@ -158,6 +163,18 @@ async function lookAtFiles({ inbox, nodeId, dataDir }: LookDeps): Promise<void> 
   if (putAway > 0)
     inbox.keep({ kind: "journal_put_away", subject: nodeId, params: { node, count: putAway } });
   else inbox.gone("journal_put_away", nodeId);
+}
+
+/** Why one failed is told by who made it; here it is seen that a later one went well, or that none came. */
+async function lookAtBackups({ db, clock, inbox, startedAt, makesBackups = false }: LookDeps): Promise<void> {
+  if (!makesBackups && inbox.subjects("backup_failed").length + inbox.subjects("backup_late").length === 0)
+    return;
+  const { lastAt, failedAt } = await backupState(db);
+  if (failedAt === 0 || !makesBackups) inbox.gone("backup_failed");
+  const age = backupAge({ lastAt: lastAt || startedAt }, Math.floor(clock.nowMs() / 1000)) ?? 0;
+  if (makesBackups && age > BACKUP_LATE_SECONDS)
+    inbox.keep({ kind: "backup_late", params: { hours: Math.floor(age / HOUR_SECONDS) } });
+  else inbox.gone("backup_late");
 }
 
 /** Of a huge file the first lines: so many are a catastrophe whatever their number is. */

@@ -14,18 +14,19 @@ function withoutValues(_key: string, value: unknown): unknown {
     : value;
 }
 
+/** `node`: the name of this one, as soon as it is known. */
 export function createLogger(
   level: LogLevel,
   write: (line: string) => void = (line) => console.error(line),
+  node: () => string | undefined = () => undefined,
 ): Logger {
   const threshold = ORDER.indexOf(level);
   const at =
     (name: LogLevel) =>
     (message: string, fields: Record<string, unknown> = {}) => {
       if (ORDER.indexOf(name) < threshold) return;
-      write(
-        JSON.stringify({ time: new Date().toISOString(), level: name, message, ...fields }, withoutValues),
-      );
+      const time = new Date().toISOString();
+      write(JSON.stringify({ time, level: name, message, node: node(), ...fields }, withoutValues));
     };
   return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
 }

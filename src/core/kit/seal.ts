@@ -111,12 +111,18 @@ export function createSealer(secret: string, heritage: SealHeritage = {}): Seale
 
 export const KEY_FILE = "encryption.key";
 
-/** The operator's ENCRYPTION_KEY, or the key file of the data directory (made on first use, mode 0600). */
-export function encryptionSecret(fromEnv: string, dataDir: string): string {
+/** The operator's ENCRYPTION_KEY, or the key file of the data directory; empty where there is neither. */
+export function keySecret(fromEnv: string, dataDir: string): string {
   if (fromEnv !== "") return fromEnv;
   const path = join(dataDir, KEY_FILE);
-  const found = existsSync(path) ? readFileSync(path, "utf8").trim() : "";
+  return existsSync(path) ? readFileSync(path, "utf8").trim() : "";
+}
+
+/** The same; a key file is made (mode 0600) where there is neither. */
+export function encryptionSecret(fromEnv: string, dataDir: string): string {
+  const found = keySecret(fromEnv, dataDir);
   if (found !== "") return found;
+  const path = join(dataDir, KEY_FILE);
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const secret = randomBytes(32).toString("base64url");
   // Whole or not at all: a power cut must not leave an empty key, with which everything would be sealed.

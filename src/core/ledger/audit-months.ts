@@ -15,8 +15,13 @@ import type { AuditDifference } from "./audit.ts";
 export interface MonthsOptions {
   /** Closed months are read as well. */
   isFull?: boolean;
+  /** Nothing is learned: the database is a copy, or somebody else's. */
+  isReadOnly?: boolean;
   nowMs?: number;
 }
+
+/** What an audit reads; without a way to write it remembers nothing. */
+export type AuditedDatabase = Pick<Database, "bulkReader" | "t"> & Partial<Pick<Database, "atomic">>;
 
 interface MonthsReport {
   differences: AuditDifference[];
@@ -100,7 +105,7 @@ function comparison(month: Month): SQL {
 }
 
 async function compare(
-  { bulkReader }: Database,
+  { bulkReader }: Pick<Database, "bulkReader">,
   month: Month,
 ): Promise<{ differences: AuditDifference[]; sums: number; rows: number }> {
   const lines = await bulkReader
@@ -117,7 +122,7 @@ async function compare(
 }
 
 /** The digest of the month's sums alone. */
-async function digestOfSums({ bulkReader }: Database, month: Month): Promise<number> {
+async function digestOfSums({ bulkReader }: Pick<Database, "bulkReader">, month: Month): Promise<number> {
   const [found] = await bulkReader
     .select({ sums: sql`d.sums`.mapWith(Number) })
     .from(
@@ -127,7 +132,10 @@ async function digestOfSums({ bulkReader }: Database, month: Month): Promise<num
 }
 
 /** The first month from the moment on that has sums or rows. */
-async function monthFrom({ bulkReader }: Database, from: number): Promise<Month | undefined> {
+async function monthFrom(
+  { bulkReader }: Pick<Database, "bulkReader">,
+  from: number,
+): Promise<Month | undefined> {
   const [found] = await bulkReader.select({ at: sql<string | number | null>`min(d.moment)` }).from(
     sql`(select min(hour) as moment from rollups where hour >= ${from} and hour >= ${FIRST_HOUR}
         union all select min(created_at) from logs where created_at >= ${from} and created_at >= ${FIRST_HOUR}) as d`,
@@ -138,30 +146,32 @@ async function monthFrom({ bulkReader }: Database, from: number): Promise<Month 
   return { from: first(0), to: first(1) };
 }
 
-async function memories(db: Database): Promise<Map<number, Memory>> {
+async function memories(db: AuditedDatabase): Promise<Map<number, Memory>> {
   const { auditMonths: table } = db.t;
   const found = await db.bulkReader.select().from(table);
   return new Map(found.map(({ month, ...memory }) => [month, memory]));
 }
 
 /** A server that is busy for long keeps the next audit from being quicker, nothing else. */
-async function remember(db: Database, learned: Map<number, Memory>, gone: number[]): Promise<void> {
-  const { auditMonths: table } = db.t;
-  if (learned.size + gone.length === 0) return;
-  await db
-    .atomic(function* (tx) {
-      for (const [month, memory] of learned)
-        yield* q(
-          tx
-            .insert(table)
-            .values({ month, ...memory })
-            .onConflictDoUpdate({ target: table.month, set: memory }),
-        );
-      if (gone.length > 0) yield* q(tx.delete(table).where(inArray(table.month, gone)));
-    })
-    .catch((error: unknown) => {
-      if (!(error instanceof DatabaseBusy)) throw error;
-    });
+async function remember(
+  { t, atomic }: AuditedDatabase,
+  learned: Map<number, Memory>,
+  gone: number[],
+): Promise<void> {
+  const { auditMonths: table } = t;
+  if (!atomic || learned.size + gone.length === 0) return;
+  await atomic(function* (tx) {
+    for (const [month, memory] of learned)
+      yield* q(
+        tx
+          .insert(table)
+          .values({ month, ...memory })
+          .onConflictDoUpdate({ target: table.month, set: memory }),
+      );
+    if (gone.length > 0) yield* q(tx.delete(table).where(inArray(table.month, gone)));
+  }).catch((error: unknown) => {
+    if (!(error instanceof DatabaseBusy)) throw error;
+  });
 }
 
 /** Forgets what was remembered of closed months: what their rows are like now is believed where the sums agree. */
@@ -171,8 +181,8 @@ export async function forgetMonths(db: Database): Promise<void> {
 
 /** Times default to the machine's. */
 export async function auditMonths(
-  db: Database,
-  { isFull = false, nowMs = systemClock.nowMs() }: MonthsOptions,
+  db: AuditedDatabase,
+  { isFull = false, isReadOnly = false, nowMs = systemClock.nowMs() }: MonthsOptions,
 ): Promise<MonthsReport> {
   const now = Math.floor(nowMs / 1000);
   const known = await memories(db);
@@ -202,6 +212,6 @@ export async function auditMonths(
       if (memory) learned.set(from, { ...memory, checkedAt: 0 });
     } else if (month.to + CLOSED_AFTER_SECONDS <= now) learned.set(from, { sums, rows, checkedAt: now });
   }
-  await remember(db, learned, [...unseen]);
+  if (!isReadOnly) await remember(db, learned, [...unseen]);
   return report;
 }

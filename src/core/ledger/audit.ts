@@ -6,7 +6,7 @@ import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
 import { isSum } from "../logs/coarse-sums.ts";
 import { auditMonths } from "./audit-months.ts";
-import type { MonthsOptions } from "./audit-months.ts";
+import type { AuditedDatabase, MonthsOptions } from "./audit-months.ts";
 import { rollupColumns } from "./row-columns.ts";
 
 export interface AuditDifference {
@@ -128,8 +128,8 @@ function planChecks(): SQL[] {
 const opening = (kind: string, of: string): string =>
   `left join (select id, used_quota, request_count from openings where kind = '${kind}') o on o.id = ${of}.id`;
 
-/** Both sides of the coarse sums, one table each: looked at once, whatever is compared of them. */
-function coarseSides(sums: readonly string[]): SQL {
+/** What the hourly sums come to, by payer and beside the coarse sums, one table each: read once, whatever is compared of them. */
+function sumsOfRollups(sums: readonly string[]): SQL {
   // Hours before `from_hour` are being filled in; days are compared once all of them are there.
   const side = (from: string, key: string, letter: string): string =>
     `(select ${key}, ${sums.map((sum) => `sum(${sum}) as ${letter}_${sum}`).join(", ")} from ${from}
@@ -138,7 +138,11 @@ function coarseSides(sums: readonly string[]): SQL {
     ({ table, key }) =>
       `both_${table} as (select * from ${side("rollups", key, "f")} full join ${side(table, key, "g")} using (${key}))`,
   );
-  return sql.raw(`with ${tables.join(", ")} `);
+  const payers = ["user", "token", "channel"].map(
+    (of) =>
+      `by_${of} as (select ${of}_id, sum(quota) as quota, sum(count) as count from rollups group by ${of}_id)`,
+  );
+  return sql.raw(`with ${[...payers, ...tables].join(", ")} `);
 }
 
 /** `sums`: the columns that sums of calls have. */
@@ -150,15 +154,14 @@ function statement(sums: readonly string[]): SQL {
   const users = raw(`users u
     left join (select user_id, sum(amount) as amount from credits group by user_id) c on c.user_id = u.id
     left join (select user_id, sum(amount) as amount from reservations group by user_id) h on h.user_id = u.id
-    left join (select user_id, sum(quota) as quota, sum(count) as count from rollups group by user_id) r
-      on r.user_id = u.id
+    left join by_user r on r.user_id = u.id
     ${opening("user", "u")}`);
   const tokens = raw(`tokens k
     left join (select token_id, sum(amount) as amount from reservations group by token_id) h on h.token_id = k.id
-    left join (select token_id, sum(quota) as quota from rollups group by token_id) r on r.token_id = k.id
+    left join by_token r on r.token_id = k.id
     ${opening("token", "k")}`);
   const channels = raw(`channels n
-    left join (select channel_id, sum(quota) as quota from rollups group by channel_id) r on r.channel_id = n.id
+    left join by_channel r on r.channel_id = n.id
     left join (select channel_id, sum(used_quota) as quota from channel_keys group by channel_id) s
       on s.channel_id = n.id
     ${opening("channel", "n")}`);
@@ -238,18 +241,18 @@ function statement(sums: readonly string[]): SQL {
     ],
     sql` union all `,
   );
-  return sql`${coarseSides(sums)}${checks}`;
+  return sql`${sumsOfRollups(sums)}${checks}`;
 }
 
 /** Every column of the schema that sums of calls have, those of later versions too. */
-function sumsOf(db: Database): string[] {
+function sumsOf(db: Pick<Database, "t">): string[] {
   return rollupColumns(db.t)
     .filter(({ field }) => isSum(field))
     .map(({ name }) => name.replaceAll('"', ""));
 }
 
 /** Works at any moment on a running process's database (on SQLite in the reader's Worker) and offline. */
-export async function audit(db: Database, options: MonthsOptions = {}): Promise<AuditReport> {
+export async function audit(db: AuditedDatabase, options: MonthsOptions = {}): Promise<AuditReport> {
   const lines = await db.bulkReader
     .select({
       what: sql<string>`d.what`,

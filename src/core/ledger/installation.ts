@@ -1,5 +1,5 @@
 // What ties a data directory to its database: the database's own number noted in it, and the node's name.
-// Refuses to begin anew where a product has been, which would hide lost books behind the setup screen.
+// Refuses to begin anew where a product has been, which would hide lost books behind the setup screen, and on half a site.
 import { randomBytes } from "node:crypto";
 import {
   closeSync,
@@ -13,6 +13,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { eq } from "drizzle-orm";
 import { SQLITE_FILE } from "../../db/connect.ts";
 import type { Database } from "../../db/database.ts";
 import { syncDirectory } from "./journal/files.ts";
@@ -34,6 +35,26 @@ export class NodeIdUnusable extends Error {
         "Delete it only when the journal-*.log files beside it are not needed any more.",
     );
   }
+}
+
+/** The start is stopped with this sentence. */
+export class TransferUnfinished extends Error {
+  constructor() {
+    super(
+      "a whole site is being brought into this database, and not all of it is there and proved: run the same weir move or " +
+        "weir import again, which goes on where it stopped",
+    );
+  }
+}
+
+/** Mark of a database that an export goes into (src/transfer): how many of its lines are there. */
+export const TRANSFER_KEY = "transfer:lines";
+
+/** Throws TransferUnfinished. */
+async function refuseUnfinished(db: Database): Promise<void> {
+  const { marks } = db.t;
+  const [row] = await db.orm.select({ key: marks.key }).from(marks).where(eq(marks.key, TRANSFER_KEY));
+  if (row) throw new TransferUnfinished();
 }
 
 /** What a running product leaves in its directory, besides its database. */
@@ -65,6 +86,7 @@ export function refuseLostFile(dataDir: string, databaseUrl: string, startsNew: 
 /** Ties the directory to the database; both get to know the database's number. Call before the directory gets a name. */
 export async function settleIn(db: Database, dataDir: string, startsNew: boolean): Promise<void> {
   const { marks, nodes } = db.t;
+  await refuseUnfinished(db);
   const note = join(dataDir, NOTE_FILE);
   const noted = existsSync(note) ? readFileSync(note, "utf8").trim() : "";
   const isKnown = await knowsNode(db, dataDir);

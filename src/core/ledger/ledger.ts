@@ -64,6 +64,8 @@ export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "opti
   limits?: LimitBook;
   /** Told of every balance that changed, after the commit. */
   balances?: BalanceWatch;
+  /** What the node tells of itself (node-lease.ts). */
+  figures?: () => Promise<string | undefined>;
   /** Told how long each durable write to the journal took. */
   synced?: (ms: number) => void;
 }
@@ -100,6 +102,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   await openCoarse(db, options.get("site.time_zone"));
   await store.start();
   const health = createLedgerHealth({ db, clock, logger, dataDir, lease, journal });
+  if (outage) db.onAnswer(() => outage.answered());
   await outage?.start();
   await shared?.releaseOwn();
 

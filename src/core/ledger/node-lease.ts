@@ -6,12 +6,15 @@ import { hostname } from "node:os";
 import { and, eq, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
+import { lookEvery } from "../../db/look-around.ts";
 import { within } from "../kit/deadline.ts";
 import type { Clock, Logger } from "../deps.ts";
 import type { StorePosition } from "./journal/recovery.ts";
 
 const LEASE_SECONDS = 30;
 const RENEW_MS = 5000;
+/** With every so many renewals the node tells how it is. */
+const TELL_RENEWALS = 3;
 /** Renewals come every five seconds, heard or not: this long without one the process was frozen, with its machine or alone. */
 const STALE_MS = 20_000;
 const LOOK_MS = 1000;
@@ -58,6 +61,8 @@ export interface LeaseDeps {
   nodeId: string;
   dataDir: string;
   leaseSeconds?: number;
+  /** What the other nodes may show of this one, as a text; undefined: there is nothing yet. Never rejects. */
+  figures?: () => Promise<string | undefined>;
   /** Between two looks at a lease of another process; and the pause itself. */
   pause?: () => Promise<void>;
 }
@@ -193,6 +198,7 @@ async function raiseIncarnation(
 function keepLease(context: LeaseContext, incarnation: number, position: StorePosition): NodeLease {
   const { db, logger, clock, nodeId, dataDir, isShared, leaseEnd, now } = context;
   const { nodes } = db.t;
+  let renewals = 0;
   const own = and(eq(nodes.nodeId, nodeId), eq(nodes.incarnation, incarnation));
   let isHeld = true;
   /** When the database last had a chance to say whose the lease is, with whatever outcome. */
@@ -223,9 +229,11 @@ function keepLease(context: LeaseContext, incarnation: number, position: StorePo
     if (isRenewing || !isHeld) return;
     isRenewing = true;
     try {
+      const isTelling = renewals++ % TELL_RENEWALS === 0;
+      const figures = isTelling ? await context.figures?.() : undefined;
       const renewed = db.orm
         .update(nodes)
-        .set({ leaseUntil: leaseEnd, updatedAt: now })
+        .set({ leaseUntil: leaseEnd, updatedAt: now, ...(figures === undefined ? {} : { figures }) })
         .where(own)
         .returning({ mark: nodes.mark });
       const [row] = await within(DATABASE_WAIT_MS, Promise.resolve(renewed));
@@ -238,8 +246,7 @@ function keepLease(context: LeaseContext, incarnation: number, position: StorePo
       isRenewing = false;
     }
   }
-  const timer = isShared ? setInterval(() => void renew(), RENEW_MS) : undefined;
-  timer?.unref();
+  const stop = isShared ? lookEvery(RENEW_MS, () => void renew()) : undefined;
 
   return {
     nodeId,
@@ -263,7 +270,7 @@ function keepLease(context: LeaseContext, incarnation: number, position: StorePo
     },
     lose,
     async release() {
-      clearInterval(timer);
+      stop?.();
       if (!isShared || !isHeld) return;
       const letting = Promise.resolve(db.orm.update(nodes).set({ leaseUntil: 0 }).where(own));
       await within(DATABASE_WAIT_MS, letting).catch(() => undefined);

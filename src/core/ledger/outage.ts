@@ -3,6 +3,7 @@
 import { sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { rawQuery } from "../../db/database.ts";
+import { lookEvery } from "../../db/look-around.ts";
 import type { RawRow } from "../../db/database.ts";
 import { within } from "../kit/deadline.ts";
 import type { Deps } from "../deps.ts";
@@ -10,7 +11,7 @@ import type { Deps } from "../deps.ts";
 /** From this age on other nodes spend unseen for so long that each may trust its share only (operations R2.8). */
 export const OUTAGE_MS = 5000;
 const BEAT_MS = 1000;
-/** A node writes every so many beats that it lives. */
+/** A node writes every so many beats that it lives, and counts the others; between two it asks only after a silence. */
 const SIGN_BEATS = 5;
 const ALIVE_SECONDS = 15;
 const FORGET_SECONDS = 86_400;
@@ -26,7 +27,7 @@ export interface OutageWatch {
   nodesAlive(): number;
   /** This node among them, in the order of their names. */
   place(): { nodes: number; rank: number };
-  /** Counts the nodes for the first time, then every second. */
+  /** Counts the nodes for the first time, then every few seconds. */
   start(): Promise<void>;
   /** This node lives no longer. */
   close(): Promise<void>;
@@ -45,19 +46,20 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
   let rank = 0;
   let beats = 0;
   let isBeating = false;
-  let timer: ReturnType<typeof setInterval> | undefined;
+  let stop: (() => void) | undefined;
 
   function run(statement: SQL): Promise<RawRow[]> {
     return within(BEAT_WAIT_MS, Promise.resolve(rawQuery(db.orm, statement)));
   }
 
   async function beat(): Promise<void> {
-    if (beats++ % SIGN_BEATS === 0) {
+    const isSign = beats++ % SIGN_BEATS === 0;
+    if (!isSign && monotonicMs() - answeredAtMs < BEAT_MS) return;
+    if (isSign)
       await run(
         sql`insert into marks (key, value) values (${key}, ${now})
           on conflict (key) do update set value = excluded.value`,
       );
-    }
     const [row] = await run(
       sql`select count(*) as nodes, count(*) filter (where key < ${key}) as rank from marks
         where key like ${`${NODE_PREFIX}%`} and value > ${now} - ${ALIVE_SECONDS}::bigint`,
@@ -88,11 +90,10 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
           where key like ${`${NODE_PREFIX}%`} and value < ${now} - ${FORGET_SECONDS}::bigint`,
       );
       await beat();
-      timer = setInterval(() => void beatQuietly(), BEAT_MS);
-      timer.unref();
+      stop = lookEvery(BEAT_MS, () => void beatQuietly());
     },
     async close() {
-      clearInterval(timer);
+      stop?.();
       await run(sql`delete from marks where key = ${key}`).catch(() => undefined);
     },
   };

@@ -1,6 +1,6 @@
 // Journal entries into PostgreSQL's tables, a batch in one transaction. Refuses to enter anything twice: the node's mark
 // moves in the same transaction as the sums.
-import { sql } from "drizzle-orm";
+import { fixedQuery, q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { sqlState } from "../../db/sql-state.ts";
 import type { BalanceWatch, Deps, LedgerAccounts } from "../deps.ts";
@@ -11,7 +11,8 @@ import { JournalDamaged } from "./journal/journal.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { JournalEntry } from "./journal/waiting.ts";
 import type { NodeLease } from "./node-lease.ts";
-import { enterSums, rowInserts, rows, ZoneMoved } from "./postgres-statements.ts";
+import { enterBatch, insertTexts, ZoneMoved } from "./postgres-statements.ts";
+import type { MarkStep } from "./postgres-statements.ts";
 import { chargedBalances, setEntryAside } from "./store.ts";
 import type { MarkMove } from "./store.ts";
 
@@ -53,7 +54,7 @@ function isContentError(error: unknown): boolean {
 
 export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplier {
   const { db, logger, accounts, journal, lease, databaseWaitMs } = deps;
-  const inserts = rowInserts(db.t);
+  const texts = insertTexts(db.t);
   let applied = 0;
   let firstOwn = 0;
   /** Up to here memory has followed: what is entered anew after the tables fell back counts there no second time. */
@@ -114,9 +115,9 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
       // Should it be committed after the deadline, the next try finds the mark moved.
       const figures = await within(
         databaseWaitMs,
-        db.atomic(function* (tx) {
-          yield* moveMark(tx, deps, { ...spanOf(entries), setAside: 0, skipped: sums.skipped });
-          return yield* enterSums(tx, inserts, sums, { ...ids, zone });
+        db.atomic((tx) => {
+          const move = moveMark(tx, deps, { ...spanOf(entries), setAside: 0, skipped: sums.skipped });
+          return enterBatch(tx, texts, { sums, ...ids, zone }, move);
         }),
       );
       deps.answered?.();
@@ -133,20 +134,13 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
       }
       if (!isContentError(error)) throw error;
       if (entries.length > 1) for (const entry of entries) await applyBatch([entry]);
-      else await setAside(entries, error);
+      else {
+        await within(databaseWaitMs, db.atomic(setAside(deps, entries, error)));
+        moved(entries);
+      }
     } finally {
       endWrite();
     }
-  }
-
-  /** Without the mark's move every start would meet the entry again. */
-  async function setAside(entries: Entries, error: unknown): Promise<void> {
-    for (const entry of entries) setEntryAside(deps, entry, error);
-    await within(
-      databaseWaitMs,
-      db.atomic((tx) => moveMark(tx, deps, { ...spanOf(entries), setAside: 1, skipped: 0 })),
-    );
-    moved(entries);
   }
 
   return {
@@ -168,21 +162,38 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
   };
 }
 
+const MOVE_MARK = `update nodes set mark = $1, journaled = $2, entered = entered + $3, set_aside = set_aside + $4,
+    skipped = skipped + $5
+  where node_id = $6 and incarnation = $7 and mark = $8
+  returning mark`;
+
 /** The lease is this process's and the tables end right before the batch, or nothing of it is entered. */
-function* moveMark(
+function moveMark(
   tx: Orm,
   { lease, journal }: PostgresApplierDeps,
   { first, last, setAside, skipped }: MarkMove,
-): Steps<void> {
+): MarkStep {
   const entered = last - first + 1 - setAside - skipped;
-  const moved = yield* rows(
-    tx,
-    sql`update nodes set mark = ${last}, journaled = ${journal.lastPosition}, entered = entered + ${entered},
-        set_aside = set_aside + ${setAside}, skipped = skipped + ${skipped}
-      where node_id = ${lease.nodeId} and incarnation = ${lease.incarnation} and mark = ${first - 1}
-      returning mark`,
-  );
-  if (moved.length === 0) throw new PositionMoved();
+  const { nodeId, incarnation } = lease;
+  const counts = [last, journal.lastPosition, entered, setAside, skipped];
+  return {
+    query: fixedQuery(tx, MOVE_MARK, [...counts, nodeId, incarnation, first - 1]),
+    assertMoved(moved) {
+      if (moved.length === 0) throw new PositionMoved();
+    },
+  };
+}
+
+/** Moves the mark past entries that the tables refuse: without it every start would meet them again. */
+function setAside(deps: PostgresApplierDeps, entries: Entries, error: unknown) {
+  let isTold = false;
+  return function* (tx: Orm): Steps<void> {
+    const { query, assertMoved } = moveMark(tx, deps, { ...spanOf(entries), setAside: 1, skipped: 0 });
+    assertMoved(yield* q(query));
+    // Before the commit, and only for entries that are this process's to give up.
+    if (!isTold) for (const entry of entries) setEntryAside(deps, entry, error);
+    isTold = true;
+  };
 }
 
 /** Accounts whose figures the lost answer would have brought. */

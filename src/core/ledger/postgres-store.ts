@@ -5,6 +5,11 @@ import { createPostgresApplier, PositionMoved } from "./postgres-apply.ts";
 import type { PostgresApplierDeps } from "./postgres-apply.ts";
 import type { LedgerStore } from "./store.ts";
 
+/**
+ * How long an entry waits for others before a batch begins: one transaction for all of them. Answers do not wait for the
+ * tables; whoever does (`drain`) begins the batch at once.
+ */
+const GATHER_MS = 200;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5000;
 /** So often within one run the mark may have moved without this process. */
@@ -15,17 +20,19 @@ export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
   const applier = createPostgresApplier(deps);
   const waiters = createWaiters();
   let failures = 0;
+  let hasStarted = false;
   let isClosed = false;
   let retry: ReturnType<typeof setTimeout> | undefined;
+  let gathering: ReturnType<typeof setTimeout> | undefined;
   let draining: Promise<void> | undefined;
-  /** The journal's last position at the last look. */
-  let lookedAt = 0;
 
+  const waiting = (): number => journal.lastPosition - applier.applied;
+
+  /** All that there is, or as long as it fills batches or somebody waits. */
   async function drainAll(): Promise<void> {
     let moves = 0;
     while (!isClosed && lease.isHeld) {
       const entries = journal.read(applier.applied, MAX_BATCH);
-      lookedAt = journal.lastPosition;
       if (entries.length === 0) break;
       try {
         await applier.apply(entries);
@@ -37,6 +44,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
       }
       failures = 0;
       waiters.resolve(applier.applied);
+      if (hasStarted && waiters.isEmpty() && waiting() < MAX_BATCH) break;
     }
     waiters.resolve(Infinity);
   }
@@ -47,7 +55,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
     waiters.resolve(Infinity);
     const level = error instanceof PositionMoved ? "info" : failures === 1 ? "error" : "debug";
     logger[level]("settlements wait for the database", {
-      waiting: journal.lastPosition - applier.applied,
+      waiting: waiting(),
       error: String(error),
     });
     if (!lease.isHeld) logLost();
@@ -68,17 +76,24 @@ export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
   /** Never rejects: a failure is tried again later, in growing intervals. */
   function kick(): Promise<void> {
     clearTimeout(retry);
-    retry = undefined;
+    clearTimeout(gathering);
+    retry = gathering = undefined;
     draining ??= drainAll()
       .catch(failed)
       .finally(() => {
         draining = undefined;
         if (isClosed) waiters.resolve(Infinity);
-        // Entries, or somebody who waits, that came after the last look.
-        else if (!waiters.isEmpty() || (failures === 0 && lease.isHeld && journal.lastPosition > lookedAt))
-          void kick();
+        // Somebody who waits, or entries that came after the last look.
+        else if (!waiters.isEmpty()) void kick();
+        else if (failures === 0 && lease.isHeld && waiting() > 0) gather();
       });
     return draining;
+  }
+
+  function gather(): void {
+    gathering ??= setTimeout(() => void kick(), GATHER_MS);
+    gathering.unref();
+    if (waiting() >= MAX_BATCH) void kick();
   }
 
   return {
@@ -86,6 +101,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
       journal.resume(lease.position);
       applier.start(lease.position.mark);
       await drainAll();
+      hasStarted = true;
       applier.ownBegin(journal.lastPosition + 1);
       lease.watchMark((mark) => {
         if (mark >= applier.applied || draining !== undefined) return;
@@ -94,7 +110,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
       });
     },
     wake() {
-      if (retry === undefined) void kick();
+      if (retry === undefined && draining === undefined) gather();
     },
     async drain() {
       const position = journal.lastPosition;
@@ -109,10 +125,11 @@ export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
         await applied;
       }
     },
-    backlog: () => Math.max(0, journal.lastPosition - applier.applied),
+    backlog: () => Math.max(0, waiting()),
     close() {
       isClosed = true;
       clearTimeout(retry);
+      clearTimeout(gathering);
       waiters.resolve(Infinity);
     },
   };

@@ -26,7 +26,7 @@ export function startUpkeep({ keeper, shared, clock, logger }: UpkeepDeps): Upke
     const since = clock.monotonicMs() - HOLD_LIFE_MS;
     for (const hold of keeper.open) {
       if (hold.openedAtMs >= since) continue;
-      logger.warn("a reservation was never closed and is given back", { requestId: hold.requestId });
+      logger.warn("a reservation was never closed and is given back", { request_id: hold.requestId });
       hold.abandon();
     }
     if (!shared) return;

@@ -52,7 +52,8 @@ export function reserve(deps: ReserveDeps, request: ReserveRequest): Hold | Prom
   const user = accounts.keepUser(request.user);
   const token = request.token && accounts.keepToken(request.token);
   const lease = limits?.enter({ user, token, amount, least, promptTokens, tokens });
-  const wanted = { ...request, user, token, amount: lease ? lease.amount : amount, least };
+  const { requestId } = request;
+  const wanted = { requestId, user, token, amount: lease ? lease.amount : amount, least };
   if (!lease) return reserveBalance(deps, wanted, undefined);
   try {
     const held = reserveBalance(deps, wanted, lease);

@@ -8,10 +8,10 @@ import type { SqliteApplierDeps } from "./sqlite-apply.ts";
 import type { LedgerStore } from "./store.ts";
 
 /**
- * How long an entry waits for others: a batch of fifty costs a twentieth of fifty transactions. Nobody sees the wait,
- * because every query of this process brings in first what is there.
+ * How long an entry waits for others: a batch of fifty costs a twentieth of fifty transactions, and few calls are worth
+ * one of their own. Nobody sees the wait, because every query of this process brings in first what is there.
  */
-const GATHER_MS = 50;
+const GATHER_MS = 250;
 /** No more at once while calls run: about half a millisecond of the event loop. */
 const MAX_ROWS = 64;
 const RETRY_MS = 250;

@@ -43,7 +43,7 @@ export function setEntryAside(
   error: unknown,
 ): void {
   logger.error("a settlement was refused by the database and set aside", {
-    requestId: entry.item.row?.requestId,
+    request_id: entry.item.row?.requestId,
     error: String(error),
   });
   journal.setAside(entry, String(error), clock.nowMs());

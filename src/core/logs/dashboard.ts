@@ -88,7 +88,7 @@ export interface Dashboard {
 type DashboardDeps = Pick<Deps, "db" | "clock" | "options" | "prices">;
 
 /** Errors that are looked through for them, the newest. */
-const MOST_ERRORS_READ = 20_000;
+const MOST_ERRORS_READ = 5000;
 /** Models that are named to have been refused; the rest is in the log. */
 const MOST_UNPRICED = 50;
 

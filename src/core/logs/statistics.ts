@@ -30,7 +30,7 @@ type StatDeps = Pick<Deps, "db">;
 export const CLEARED_MARK = "logs:clearedBefore";
 
 /** A count of rows that no sum knows ends here. */
-const MOST_COUNTED = 10_000;
+export const MOST_COUNTED = 10_000;
 const HOURS_PER_QUERY = 500;
 
 /** The moment before which log rows were deleted; their hourly sums remain. */

@@ -406,6 +406,8 @@ const optionsByGroup = {
     /** Calls and console are refused to all but root, in these words. */
     "site.maintenance_enabled": { kind: bool, default: "false", public: "maintenance_enabled" },
     "site.maintenance_message": { kind: text, default: "" },
+    /** Who sees /status: which models answer, and how it was. */
+    "site.status_page": { kind: oneOf("off", "users", "public"), default: "off", public: "status_page" },
     /** While the mode is on nothing leaves the site by itself (quiet.ts): so an import leaves it. */
     "site.maintenance_quiet": { kind: bool, default: "false" },
   },

@@ -5,7 +5,7 @@ import type { Database } from "../../db/database.ts";
 import { createSealer } from "../kit/seal.ts";
 import type { Sealer, SealHeritage } from "../kit/seal.ts";
 
-const SESSION_SECRET_KEY = "internal:session_secret";
+export const SESSION_SECRET_KEY = "internal:session_secret";
 export const SEAL_CHECK_KEY = "internal:seal_check";
 /** The key of hashes, once the encryption key has changed: they go on under the first one's. */
 export const MAC_KEY = "internal:mac_key";

@@ -159,6 +159,47 @@ export async function endRotation(db: Database): Promise<void> {
   await db.orm.delete(db.t.options).where(eq(db.t.options.key, ROTATION_KEY));
 }
 
+/** How many stored secrets open with a key, and how many do not. Reads only. */
+export async function countSecrets(db: Database, seal: Sealer): Promise<{ opened: number; lost: number }> {
+  const count = { opened: 0, lost: 0 };
+  for (const { table, id, column, field } of sealedColumns(db.t))
+    for (let last: number | string | undefined; ;) {
+      const rows = (await db.orm
+        .select({ id, value: column })
+        .from(table)
+        .where(last === undefined ? ne(column, "") : sql`${ne(column, "")} and ${gt(id, last)}`)
+        .orderBy(asc(id))
+        .limit(BATCH)) as { id: number | string; value: string }[];
+      for (const { value } of rows) {
+        const sealed = field === undefined ? value : sealedField(value, field);
+        if (SEALED.test(sealed)) count[opensAs(seal, sealed) ? "opened" : "lost"] += 1;
+      }
+      if (rows.length < BATCH) break;
+      last = rows.at(-1)?.id;
+    }
+  return count;
+}
+
+function opensAs(seal: Sealer, sealed: string): boolean {
+  return SEAL_PURPOSES.some((purpose) => {
+    try {
+      seal.open(purpose, sealed);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function sealedField(text: string, field: string): string {
+  try {
+    const value = (JSON.parse(text) as Record<string, unknown>)[field];
+    return typeof value === "string" ? value : "";
+  } catch {
+    return "";
+  }
+}
+
 /** How far a change of the key has come, as seen with a key. */
 export interface RotationState {
   isUnderWay: boolean;

@@ -97,9 +97,32 @@ async function useLines(
   }));
 }
 
+/** What an account had used before all of its sums, and when: with the credit that it was imported by. */
+interface BeforeSums {
+  used: number;
+  at: number;
+}
+
+const IMPORT = "import";
+
+async function useBeforeSums({ db }: StatementDeps, userId: number): Promise<BeforeSums> {
+  const { credits, openings } = db.t;
+  const [row] = await db.orm
+    .select({ used: openings.usedQuota, at: credits.createdAt })
+    .from(openings)
+    .innerJoin(credits, and(eq(credits.userId, openings.id), eq(credits.kind, IMPORT)))
+    .where(and(eq(openings.kind, "user"), eq(openings.id, userId)));
+  return row ?? { used: 0, at: 0 };
+}
+
 /** Balance that the books had before: credits to the second, use to the hour. */
-async function balanceBefore({ db }: StatementDeps, userId: number, from: number): Promise<number> {
-  const { credits, openings, rollups } = db.t;
+async function balanceBefore(
+  { db }: StatementDeps,
+  userId: number,
+  from: number,
+  beforeSums: BeforeSums,
+): Promise<number> {
+  const { credits, rollups } = db.t;
   const [came] = await db.orm
     .select({ sum: sumOf(credits.amount) })
     .from(credits)
@@ -108,12 +131,7 @@ async function balanceBefore({ db }: StatementDeps, userId: number, from: number
     .select({ sum: sumOf(rollups.quota) })
     .from(rollups)
     .where(and(eq(rollups.userId, userId), lt(rollups.hour, wholeHour(from))));
-  // What an imported account had used without a sum, it had used before all of them.
-  const [opening] = await db.orm
-    .select({ used: openings.usedQuota })
-    .from(openings)
-    .where(and(eq(openings.kind, "user"), eq(openings.id, userId)));
-  return (came?.sum ?? 0) - (went?.sum ?? 0) - (opening?.used ?? 0);
+  return (came?.sum ?? 0) - (went?.sum ?? 0) - (beforeSums.at < from ? beforeSums.used : 0);
 }
 
 /** Lines of one key as one, in the order in which the keys came. */
@@ -196,12 +214,17 @@ export async function statementOf(
     .from(users)
     .where(eq(users.id, userId));
   if (!user) throw refuse("user_missing");
-  const opening = await balanceBefore(deps, userId, from);
-  const rows = await db.orm
+  const beforeSums = await useBeforeSums(deps, userId);
+  const opening = await balanceBefore(deps, userId, from, beforeSums);
+  const found = await db.orm
     .select()
     .from(credits)
     .where(and(eq(credits.userId, userId), gte(credits.createdAt, from), lt(credits.createdAt, to)))
     .orderBy(asc(credits.createdAt), asc(credits.id));
+  // An imported account begins with what it had left where the sums of its log begin.
+  const rows = found.map((row) =>
+    row.kind === IMPORT ? { ...row, amount: row.amount - beforeSums.used } : row,
+  );
   const lines = await useLines(deps, userId, { from: wholeHour(from), to: wholeHour(to), zone });
   const { paid, keys } = await namesOf(deps, userId);
   const [held] = await db.orm

@@ -2,6 +2,7 @@
 import { one } from "../../observe/metrics.ts";
 import type { Source } from "../../observe/metrics.ts";
 import { LABEL } from "../../observe/names.ts";
+import { backupAge, backupState } from "../backup/state.ts";
 import type { Deps } from "../deps.ts";
 import { auditDifferences, journalBytes, readChannels, readDatabase, readDisk } from "./node-reading.ts";
 
@@ -30,6 +31,10 @@ export function metricSources(deps: SourceDeps): Source[] {
         weir_database_up: [one(answers ? 1 : 0)],
         ...(answers ? { weir_clock_skew_seconds: [one(skewSeconds ?? 0)] } : {}),
       };
+    },
+    async () => {
+      const age = backupAge(await backupState(deps.db), Math.floor(deps.clock.nowMs() / 1000));
+      return age === undefined ? {} : { weir_backup_age_seconds: [one(age)] };
     },
     async () => ({ weir_journal_bytes: [one(await journalBytes(deps.dataDir))] }),
     async () => ({ weir_disk_free_ratio: [one((await readDisk(deps.dataDir)).freeShare)] }),

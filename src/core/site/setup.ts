@@ -32,10 +32,46 @@ export interface SetupInput {
   time_zone?: string | undefined;
 }
 
+/** An import of the setup screen, as anybody may follow it: there is no account yet. */
+export interface SetupImportState {
+  state: "none" | "running" | "failed" | "done";
+  /** From where, without a password. */
+  source?: string;
+  /** What is being read, a table of the source. */
+  step?: string;
+  /** Rows so far, and of all tables. */
+  done?: number;
+  total?: number;
+  left_seconds?: number;
+  /** What a person has to hear of it, line by line. */
+  report?: string[];
+  /** Why it stopped; "" where the log of the process says so. */
+  error?: string;
+}
+
+export interface SetupImport {
+  /** Throws Failures `setup_done`, `setup_importing`, and `setup_import_refused` with the reason. */
+  begin(address: string): Promise<void>;
+  /** Once it is done whoever asks is the last one: the process begins anew. */
+  state(language: Language): SetupImportState;
+}
+
+/** Databases that an import fills. */
+const filling = new WeakSet<object>();
+
+/** Whether an import is under way here. */
+export const isFilling = (db: Deps["db"]): boolean => filling.has(db);
+
+/** Nobody sets the site up by hand until this is called. */
+export function holdSetup(db: Deps["db"]): () => void {
+  filling.add(db);
+  return () => void filling.delete(db);
+}
+
 /** Once setup is done it stays done, so later calls cost no query. */
 const finished = new WeakSet<object>();
 
-export async function setupState(deps: Deps): Promise<SetupState> {
+export async function setupState(deps: Pick<Deps, "db">): Promise<SetupState> {
   if (finished.has(deps.db)) return { done: true, rootExists: true };
   const { setups, users } = deps.db.t;
   const roots = await deps.db.orm
@@ -64,6 +100,7 @@ function bad(code: FailureCode): Failure {
 export async function runSetup(deps: Deps, input: SetupInput, language: Language): Promise<void> {
   const state = await setupState(deps);
   if (state.done) throw bad("setup_done");
+  if (isFilling(deps.db)) throw bad("setup_importing");
   const zone = input.time_zone ?? "";
   if (zone !== "" && !isTimeZone(zone)) throw bad("option_not_time_zone");
   let account: { username: string; passwordHash: string } | undefined;

@@ -57,6 +57,8 @@ export async function siteStatus(deps: Deps) {
     version: deps.version,
     start_time: deps.startedAt,
     setup: done,
+    /** Whoever is signed in sees the status page. */
+    has_status_page: options.get("site.status_page") !== "off",
     /** The operator's words while maintenance mode is on; "" otherwise, or where there are none. */
     maintenance_message: options.get("site.maintenance_enabled")
       ? options.get("site.maintenance_message").trim()

@@ -10,7 +10,6 @@ import type { Deps } from "../deps.ts";
 import { auditSteps } from "../logs/audit.ts";
 import type { Origin } from "../logs/audit.ts";
 import { sha256Hex } from "../kit/seal.ts";
-import { refuseWhenQuiet } from "../options/quiet.ts";
 import { checkNewPassword } from "./account-rules.ts";
 import { beginFlow, consumeSteps, endFlowsSteps } from "./auth-flows.ts";
 import { hashPassword } from "./credentials.ts";
@@ -31,7 +30,6 @@ export function canReset(deps: Pick<Deps, "options">): boolean {
 /** Answers alike for every address; `asked`: what the visitor's browser prefers. Never waits for the mail server. */
 export async function requestReset(deps: Deps, typed: string, asked: Language | undefined): Promise<void> {
   if (!canReset(deps)) throw refuse("reset_unavailable");
-  refuseWhenQuiet(deps.options);
   const mail = foldMail(typed);
   if (!mail) throw new Failure("client", "mail_wrong", { param: "email" });
   const owner = await ownerOfMail(deps, mail.key);

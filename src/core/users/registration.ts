@@ -8,7 +8,6 @@ import { sendMail } from "../../net/mail.ts";
 import type { Letter } from "../../net/mail.ts";
 import type { Deps } from "../deps.ts";
 import { sha256Hex } from "../kit/seal.ts";
-import { refuseWhenQuiet } from "../options/quiet.ts";
 import { termsVersion } from "./terms.ts";
 import { checkedOwnUsername, checkNewPassword } from "./account-rules.ts";
 import { beginFlow, consumeSteps, forgetFlow, newCode, proveCode } from "./auth-flows.ts";
@@ -54,7 +53,6 @@ export async function sendCode(
 ): Promise<void> {
   const mail = mailFor(deps, typed);
   if (!mailServer(deps)) throw refuse("smtp_missing");
-  refuseWhenQuiet(deps.options);
   const owner = await ownerOfMail(deps, mail.key);
   const site = deps.options.get("SystemName");
   let code = "";

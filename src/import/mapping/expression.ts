@@ -1,7 +1,10 @@
 // Prices that the later products write as an expression: a chain of tiers by length, read into a row of prices and its tiers.
 // Refuses whatever says more than a row can, with the place where it does: the model then keeps its other price.
-import { TOKEN_KINDS } from "../../shared/price-row.ts";
+import { MAX_RULES, TOKEN_KINDS } from "../../shared/price-row.ts";
 import type { PriceRow, PriceRule, TokenKind, TokenPrices } from "../../shared/price-row.ts";
+import { need, NUMBER, rest, take, Unreadable } from "./expression-reader.ts";
+import type { Reader } from "./expression-reader.ts";
+import { readFactors } from "./expression-rules.ts";
 
 export type ReadExpression = { row: PriceRow; problem?: undefined } | { row?: undefined; problem: string };
 
@@ -27,35 +30,6 @@ interface Segment {
   prices: TokenPrices;
 }
 
-class Unreadable extends Error {}
-
-interface Reader {
-  text: string;
-  at: number;
-  readsP: boolean;
-}
-
-function skip(reader: Reader): void {
-  while (/\s/.test(reader.text[reader.at] ?? "")) reader.at++;
-}
-
-function take(reader: Reader, pattern: RegExp): string | undefined {
-  skip(reader);
-  const sticky = new RegExp(pattern.source, "y");
-  sticky.lastIndex = reader.at;
-  const found = sticky.exec(reader.text)?.[0];
-  if (found !== undefined) reader.at += found.length;
-  return found;
-}
-
-function need(reader: Reader, pattern: RegExp): string {
-  const found = take(reader, pattern);
-  if (found === undefined)
-    throw new Unreadable(`${reader.at}: ${reader.text.slice(reader.at, reader.at + 24)}`);
-  return found;
-}
-
-const NUMBER = /\d+(?:\.\d+)?(?:e[+-]?\d+)?/;
 const NAME = /[a-z][a-z0-9_]*/;
 
 /** `p * 2.5 + c * 15`, factors in either order. */
@@ -123,18 +97,22 @@ function written(prices: TokenPrices): TokenPrices {
   return whole;
 }
 
-/** `[v1:] cond ? tier("…", sum) : …`; dollars per million tokens. */
+/** `[v1:] cond ? tier("…", sum) : …`, then `||| rules` or `* (rule)…`; dollars per million tokens. */
 export function readExpression(expression: string): ReadExpression {
   const reader: Reader = { text: expression.trim().replace(/^v1:\s*/, ""), at: 0, readsP: false };
   try {
     const segments = chain(reader);
-    skip(reader);
-    if (reader.at < reader.text.length)
-      throw new Unreadable(`${reader.at}: ${reader.text.slice(reader.at, reader.at + 24)}`);
+    // What a request is, and when it comes, stands behind the tiers: as factors, or as rules of their own.
+    const factors = take(reader, /\|\|\||\*/) === undefined ? [] : readFactors(reader);
+    if (rest(reader) !== "") throw new Unreadable(rest(reader));
     if (reader.readsP && segments.some(({ prices }) => BESIDE_P.some((kind) => prices[kind] !== undefined)))
       throw new Unreadable("p");
     const [base, ...tiers] = segments;
-    const when: PriceRule[] = tiers.map(({ over, prices }) => ({ over, set: written(prices) }));
+    const when: PriceRule[] = [
+      ...tiers.map(({ over, prices }) => ({ over, set: written(prices) })),
+      ...factors,
+    ];
+    if (when.length > MAX_RULES) throw new Unreadable(`${when.length} > ${MAX_RULES}`);
     return { row: { ...written(base?.prices ?? {}), ...(when.length === 0 ? {} : { when }) } };
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;

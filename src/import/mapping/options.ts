@@ -91,6 +91,8 @@ export function mapOptions(texts: ReadonlyMap<string, string>, notes: Notes): Op
     if (text.trim() !== "") notes.add("options", "option_refused", key);
   }
   dropUnmet(found, notes);
+  for (const [key, text] of found)
+    if (text !== definitionOf(key).default) notes.add("options", "option_differs", key);
   notes.carried("options", found.size);
   const writes = [...found].map(([key, text]) => ({ key, text }));
   const isSwitch = ({ key }: OptionValueWrite): boolean => /Enabled$|\.enabled$/.test(key);

@@ -241,7 +241,8 @@ export function mapUser(row: SourceRow, facts: UserFacts): MappedUser {
     quota: quota + left,
     usedQuota,
     requestCount,
-    group: plan && plan.ownGroup !== "" ? plan.ownGroup : group,
+    // The plan wrote its group over the account's own; another one was given by somebody since.
+    group: plan && plan.ownGroup !== "" && plan.planGroup === group ? plan.ownGroup : group,
     affCode: uniqueOf(taken.affCodes, textOf(row, "aff_code"), () =>
       notes.add("users", "aff_code_taken", id),
     ),

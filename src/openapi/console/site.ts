@@ -19,6 +19,18 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
       time_zone: "Europe/Berlin",
     },
   },
+  "POST /api/setup/import": {
+    tag: "Site",
+    summary: "Move a site of one-api or new-api in",
+    description:
+      "In place of the setup, before there is any account: `source` is a SQLite file on the server, a Go DSN of MySQL, or `postgres://…`. It runs as a job; the site stands in maintenance mode afterwards.",
+    body: { source: "/data/one-api.db" },
+  },
+  "GET /api/setup/import": {
+    tag: "Site",
+    summary: "How far the import has come",
+    description: "`report` comes once it is done; the server begins anew a moment later.",
+  },
   "DELETE /api/maintenance": {
     tag: "Site",
     summary: "End maintenance mode",

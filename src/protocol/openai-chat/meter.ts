@@ -7,6 +7,10 @@ import { asList, asObject, asString, asText, parseJson } from "../json.ts";
 import { decodeUsage } from "./usage.ts";
 
 const CONTENT = '"delta":{"content":"';
+const BACKSLASH = 0x5c;
+const DONE = "[DONE]";
+/** Longer data is no end line, whatever blanks are around it. */
+const MAX_DONE_CHARS = 32;
 
 /** Also reads legacy completions streams, whose choices carry `text`. */
 export function meterStream(options: MeterOptions = {}): StreamMeter {
@@ -20,23 +24,43 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
     onText?.(text);
   };
 
+  /** What stood before and behind the content of the last plain frame: within a stream it is mostly the same. */
+  let before = "";
+  let behind = "";
+
+  const add = (length: number): void => {
+    if (length <= 0) return;
+    state.sawText = true;
+    state.textChars += length;
+  };
+
+  /** The same frame as the last one but for its content. */
+  const measureAlike = (data: string): boolean => {
+    const from = before.length;
+    const to = data.length - behind.length;
+    if (from === 0 || to < from || !data.startsWith(before) || !data.endsWith(behind)) return false;
+    // What is behind begins with the closing quote, which has to be the first one.
+    if (data.indexOf('"', from) !== to || data.charCodeAt(to - 1) === BACKSLASH) return false;
+    add(to - from);
+    return true;
+  };
+
   /** The plain content frame of every compatible upstream, measured between its quotes; false when it is another. */
   const measure = (data: string): boolean => {
+    if (measureAlike(data)) return true;
     const at = data.indexOf(CONTENT);
     if (at === -1) return false;
     const from = at + CONTENT.length;
-    let to = data.indexOf('"', from);
+    const to = data.indexOf('"', from);
     // An escaped quote inside: leave it to the parser.
-    if (to === -1 || data.charCodeAt(to - 1) === 0x5c) return false;
+    if (to === -1 || data.charCodeAt(to - 1) === BACKSLASH) return false;
     // Exactly the end of the delta, else there is more in it than content.
     if (data.charCodeAt(to + 1) !== 0x7d) return false;
     if (data.indexOf('"finish_reason":"', to) !== -1 || data.indexOf('"usage":{') !== -1) return false;
     if (data.indexOf('"error":{') !== -1 || data.indexOf(CONTENT, to) !== -1) return false;
-    const length = to - from;
-    if (length > 0) {
-      state.sawText = true;
-      state.textChars += length;
-    }
+    before = data.slice(0, from);
+    behind = data.slice(to);
+    add(to - from);
     return true;
   };
 
@@ -60,7 +84,7 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
     push(frame: WireFrame) {
       state.lastWasUsageOnly = false;
       const { data } = frame;
-      if (data === "[DONE]" || data.trim() === "[DONE]") {
+      if (data.length <= MAX_DONE_CHARS && data.trim() === DONE) {
         state.ended = true;
         state.usageFinal = state.usage !== null;
         return;

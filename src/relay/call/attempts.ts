@@ -43,7 +43,8 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
       serveIn(call, attempt.group);
       // Waited for also where nothing has to be fetched: calls that came together go on together (lockstep.ts).
       const dropsProofs = leavesProofs(call.affinity, attempt);
-      const planned = await planCall(services.plans, call, { ...attempt, dropsProofs });
+      const { channel, key, keyIndex } = attempt;
+      const planned = await planCall(services.plans, call, { channel, key, keyIndex, dropsProofs });
       const rehold = holdForSent(services, call, planned);
       if (rehold) await rehold;
       checkWanted(services, call);

@@ -155,14 +155,15 @@ export async function attemptChannels<T>(
       last = saturatedFailure(run, last) ?? last;
       break;
     }
-    const { channel, lease } = place;
+    const { channel, group, key, keyIndex, lease } = place;
     const startedMs = performance.now();
     const deadlineMs = deadlineAtMs - startedMs;
     if (deadlineMs <= 0) {
       lease.release();
       break;
     }
-    const attempt = { ...place, limits: { firstByteMs, deadlineMs, maxAnswerBytes } };
+    const limits = { firstByteMs, deadlineMs, maxAnswerBytes };
+    const attempt = { channel, group, key, keyIndex, lease, limits };
     try {
       const result = await tryOne(attempt);
       if (policy.tellsEnd !== true && policy.keepsLease !== true) lease.release();
@@ -388,7 +389,9 @@ function toldAttempt(
   startedMs: number,
 ): ToldAttempt {
   const ms = performance.now() - startedMs;
-  return { channel, group, model: request.model, endpoint: policy.endpoint, ms };
+  const { model, record, attempts } = request;
+  const note = attempts.at(-1);
+  return { channel, group, model, endpoint: policy.endpoint, ms, startedMs, record, note };
 }
 
 /** An error row for the failed attempt. */

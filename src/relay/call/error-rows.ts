@@ -90,7 +90,7 @@ export function createErrorRows(
 
   function write(entry: LogEntry): void {
     ledger.log(entry).catch((error: unknown) => {
-      logger.warn("error row could not be written", { requestId: entry.requestId, error: String(error) });
+      logger.warn("error row could not be written", { request_id: entry.requestId, error: String(error) });
     });
   }
 

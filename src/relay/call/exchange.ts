@@ -8,6 +8,7 @@ import { relayLanguageOf } from "../../http/messages.ts";
 import { newRequestId } from "../../http/request-id.ts";
 import type { Work } from "../../http/visitors.ts";
 import type { OptionStore } from "../../core/options/store.ts";
+import { idsOf } from "../../observe/trace-context.ts";
 import { newRecord } from "../../observe/record.ts";
 import type { CallRecord } from "../../observe/record.ts";
 import type { Failure } from "../../shared/failures.ts";
@@ -75,7 +76,7 @@ export async function runExchange(
     countsAs,
     options: deps.options,
     startedMs: performance.now(),
-    record: newRecord(),
+    record: newRecord(deps.observer.traces?.begin(request.headers.get("traceparent"))),
     rate: undefined,
     work: undefined,
     caller: undefined,
@@ -141,7 +142,7 @@ type ExplainServices = RefusalServices & { deps: Pick<Deps, "logger" | "observer
  */
 export function explain(
   services: ExplainServices,
-  request: RefusedRequest & { endpoint?: { readonly name: string }; record?: CallRecord },
+  request: RefusedRequest & { endpoint?: { readonly name: string }; record?: CallRecord; request?: Request },
   error: unknown,
 ): Failure {
   const { logger } = services.deps;
@@ -150,14 +151,23 @@ export function explain(
   if (failure.kind === "internal" && failure.cause !== undefined) {
     const { cause } = failure;
     logger.error("relayed call failed", {
-      requestId,
+      request_id: requestId,
+      trace_id: record?.trace?.traceId ?? idsOf(request.request?.headers.get("traceparent") ?? null)?.traceId,
       code: failure.code,
       error: cause instanceof Error ? (cause.stack ?? cause.message) : "thrown value",
     });
   }
   logRefusal(services, request, failure);
   if (endpoint) {
-    const told = { endpoint: endpoint.name, group: caller?.group, model, startedMs, record };
+    const told = {
+      endpoint: endpoint.name,
+      group: caller?.group,
+      model,
+      requestId,
+      startedMs,
+      caller,
+      record,
+    };
     tellRefused(services.deps, told, failure);
   }
   return failure;

@@ -91,7 +91,8 @@ export function openFull(_services: unknown, { call, plan, opened, bytes }: Read
   // Subtitles and plain transcripts are answers too; an empty one is an answer to silence.
   if (!hasContent(json) && (!isText(call, json) || isHtml(opened.response)))
     throw attemptFailure(badAnswer());
-  const full = { kind: "full" as const, call, plan, response: opened.response, bytes, json };
+  const { response } = opened;
+  const kind = "full" as const;
   const { dialect, isConverted } = plan;
   if (!call.endpoint.isConversation || (!isConverted && dialect.name === "openai-chat")) {
     const meter = meterAnswer(json);
@@ -99,18 +100,18 @@ export function openFull(_services: unknown, { call, plan, opened, bytes }: Read
     if (meter.failure) throw attemptFailure(meter.failure);
     if (CHOOSING.has(call.endpoint.name) && !hasChoices(json)) throw attemptFailure(badAnswer());
     if (call.endpoint.reportedUsage) meter.usage = call.endpoint.reportedUsage(json);
-    return { ...full, meter };
+    return { kind, call, plan, response, bytes, json, meter };
   }
   try {
     const canonical = decodeFull(call, plan, json);
     if (plan.channel.setting.force_format === true) delete canonical.extra;
-    return { ...full, meter: meterCanonical(canonical), canonical };
+    return { kind, call, plan, response, bytes, json, meter: meterCanonical(canonical), canonical };
   } catch (error) {
     if (!(error instanceof Failure)) throw attemptFailure(badAnswer());
     // A prompt that Google blocked is an answer to Google's clients: they read why.
     if (!isConverted && error.kind === "upstream-refusal") {
       const usage = dialect.decodeUsage(asObject(json)?.["usageMetadata"]);
-      return { ...full, meter: { usage, failure: null, textChars: 0 } };
+      return { kind, call, plan, response, bytes, json, meter: { usage, failure: null, textChars: 0 } };
     }
     throw attemptFailure(error);
   }

@@ -124,8 +124,7 @@ async function settleStream(services: CallServices, answer: StreamAnswer): Promi
   } catch (error) {
     const failure =
       error instanceof Failure ? error : new Failure("internal", "relay_internal", { cause: error });
-    const { endpoint, group, model, startedMs, record } = call;
-    tellRefused(services.deps, { endpoint: endpoint.name, group, model, startedMs, record }, failure);
+    tellRefused(services.deps, { ...call, endpoint: call.endpoint.name }, failure);
     tail = failureTail(answer, failure);
   }
   relay.finish(tail);

@@ -11,8 +11,14 @@ import { providerName } from "../../providers/telemetry.ts";
 import type { Failure, FailureKind } from "../../shared/failures.ts";
 import { completionTokens, promptTokens } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
+import type { Caller } from "./admission.ts";
 import type { AttemptFailure } from "./attempt.ts";
-import type { Call } from "./call.ts";
+import type { AttemptNote, Call } from "./call.ts";
+import type { CallEnd } from "./settle.ts";
+import { endAttempt, traceAttempt, traceCall, traceRefusal } from "./tracing.ts";
+
+/** What a client calls a model may be anything. */
+const MOST_NAME_CHARACTERS = 128;
 
 type Told = Pick<Deps, "observer" | "routing">;
 
@@ -69,16 +75,22 @@ export interface ToldAttempt {
   model: string;
   endpoint: string;
   ms: number;
+  /** performance.now() of its start. */
+  startedMs: number;
+  record?: CallRecord | undefined;
+  note?: AttemptNote | undefined;
 }
 
 /** It has its answer; of a stream the first of it, whose end `tellAttemptEnd` tells. */
 export function tellServedAttempt(deps: Told, attempt: ToldAttempt, goesOn: boolean): void {
   deps.observer.attempted(attempt.channel.id, "ok");
+  traceAttempt(attempt);
   if (!goesOn) tellAttemptEnd(deps, attempt, "");
 }
 
 export function tellFailedAttempt(deps: Told, attempt: ToldAttempt, failed: AttemptFailure): void {
   deps.observer.attempted(attempt.channel.id, attemptOutcome(failed));
+  traceAttempt(attempt);
   tellAttemptEnd(deps, attempt, failed.failure.code);
 }
 
@@ -102,11 +114,9 @@ function tellAttemptEnd(
 export function tellStreamedAttempt(deps: Told, call: Call, channel: Channel, reason: EndReason): void {
   const { group, model, endpoint, record } = call;
   const ms = performance.now() - record.askedMs;
-  tellAttemptEnd(
-    deps,
-    { channel, group, model, endpoint: endpoint.name, ms },
-    reason === "completed" ? "" : reason,
-  );
+  const error = reason === "completed" ? "" : reason;
+  endAttempt(record.trace, error);
+  tellAttemptEnd(deps, { channel, group, model, endpoint: endpoint.name, ms, startedMs: 0 }, error);
 }
 
 function tokensOf(usage: Usage): ChargedTokens {
@@ -122,7 +132,7 @@ function tokensOf(usage: Usage): ChargedTokens {
 
 /** How an answered call ended for its client. */
 export interface SettledEnd {
-  end: { reason: EndReason; firstByteMs: number | undefined };
+  end: Pick<CallEnd, "reason" | "firstByteMs" | "json" | "upstreamId">;
   /** performance.now() when nothing more came from the upstream. */
   endedMs: number;
   /** As charged; undefined: nothing was. */
@@ -147,6 +157,24 @@ export function tellSettled(deps: Told, call: Call, channel: Channel, settled: S
     addedMs: record.askedMs === 0 ? undefined : durationMs - atUpstreams,
     firstTokenMs: firstByteMs,
     tokens: usage && tokensOf(usage),
+  });
+  const error = reason === "completed" ? "" : reason;
+  traceCall(deps, call, { ...settled.end, channel, error, usage });
+  deps.observer.access?.({
+    request_id: call.requestId,
+    trace_id: record.trace?.traceId,
+    endpoint: call.endpoint.name,
+    model: call.model,
+    outcome: OUTCOME_OF_END[reason] ?? "upstream",
+    error,
+    channel: channel.id,
+    user: call.caller.user.id,
+    key: call.caller.token?.id,
+    ms: Math.round(durationMs),
+    first_ms: firstByteMs === undefined ? undefined : Math.round(firstByteMs),
+    input: usage && promptTokens(usage),
+    output: usage && completionTokens(usage),
+    quota: call.charged,
   });
 }
 
@@ -183,7 +211,9 @@ export interface ToldRefusal {
   endpoint: string;
   group: string | undefined;
   model: string | undefined;
+  requestId: string;
   startedMs: number;
+  caller?: Caller | undefined;
   record: CallRecord | undefined;
 }
 
@@ -191,6 +221,7 @@ export function tellRefused(deps: Told, refused: ToldRefusal, failure: Failure):
   const { record, group, model } = refused;
   if (record?.isTold) return;
   if (record) record.isTold = true;
+  traceRefusal(deps, record?.trace, { ...refused, model: model ?? OTHER_MODEL, error: failure.code });
   deps.observer.ended({
     endpoint: refused.endpoint,
     provider: "",
@@ -201,5 +232,17 @@ export function tellRefused(deps: Told, refused: ToldRefusal, failure: Failure):
     addedMs: undefined,
     firstTokenMs: undefined,
     tokens: undefined,
+  });
+  deps.observer.access?.({
+    request_id: refused.requestId,
+    trace_id: record?.trace?.traceId,
+    endpoint: refused.endpoint,
+    model: model?.slice(0, MOST_NAME_CHARACTERS),
+    outcome: outcomeOf(failure),
+    error: failure.code,
+    user: refused.caller?.user.id,
+    key: refused.caller?.token?.id,
+    status: failure.status,
+    ms: Math.round(performance.now() - refused.startedMs),
   });
 }

@@ -116,7 +116,7 @@ export function bearFailed(
     )
     .catch((error: unknown) => {
       deps.logger.warn("the cost of a failed attempt could not be written", {
-        requestId,
+        request_id: requestId,
         error: String(error),
       });
     });

@@ -17,6 +17,7 @@ import { passHeaders } from "../wire/passed-headers.ts";
 import type { UpstreamRequest } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { hintHeader } from "./session-hint.ts";
+import { traceHeader } from "./tracing.ts";
 import type { ChatOnlyChannels } from "./chat-only.ts";
 
 export interface PlanContext extends Pick<Deps, "options" | "clock" | "reach" | "seal"> {
@@ -117,6 +118,8 @@ export function finishHeaders({ context, call, channel, key }: Target, built: Pr
     own: sessionHeaders(channel.type, channel),
   });
   hintHeader(headers, context.seal, channel, call);
+  const parent = traceHeader(channel, call);
+  if (parent !== undefined) headers["traceparent"] = parent;
   if (built.route.dialect === "anthropic")
     Object.assign(headers, claudeHeaders(context.options, built.model));
 }

@@ -170,7 +170,7 @@ function lengthCounter({ makeMeter, screen }: OutputCounterOptions): OutputCount
   meter.push = (frame) => {
     push(frame);
     chars += frame.data.length;
-    bytes += Buffer.byteLength(frame.data);
+    bytes += frame.dataBytes ?? Buffer.byteLength(frame.data);
   };
   const countedTokens = (): number => {
     const { textChars } = meter.state;

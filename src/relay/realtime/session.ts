@@ -193,7 +193,7 @@ export class RealtimeSession implements SocketHandlers {
   failed(error: unknown): void {
     const failure = asFailure(error);
     this.parts.deps.logger.error("a realtime session failed", {
-      requestId: this.parts.requestId,
+      request_id: this.parts.requestId,
       error: error instanceof Error ? (error.stack ?? error.message) : "thrown value",
     });
     this.#end({ reason: "completed", ...goodbyeOf(failure), failure });
@@ -376,7 +376,7 @@ export class RealtimeSession implements SocketHandlers {
     this.#goodbye = goodbye;
     this.#finish(goodbye).catch((error: unknown) => {
       this.parts.deps.logger.error("a realtime session could not be settled", {
-        requestId: this.parts.requestId,
+        request_id: this.parts.requestId,
         error: error instanceof Error ? (error.stack ?? error.message) : String(error),
       });
     });

@@ -140,6 +140,7 @@ function errorAnswer<Row extends TaskRow>(
       endpoint: wire.provider,
       group: caller?.group,
       model,
+      requestId,
       startedMs,
       record: undefined,
     };

@@ -167,7 +167,7 @@ async function fail<Row extends TaskRow>(
   if (ageMs(round, row) < UNCHARGED_MS) return "quiet";
   deps.logger.warn("a failed task was never charged: nothing to give back", {
     task: row.id,
-    requestId: row.requestId,
+    request_id: row.requestId,
   });
   await failTask(deps, wire.family, row, changes, true);
   return "ended";

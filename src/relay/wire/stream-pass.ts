@@ -14,6 +14,8 @@ const SPACE = 0x20;
 const COLON = 0x3a;
 const LOWER_D = 0x64;
 const DONE = "[DONE]";
+/** Longer data is no end line, whatever blanks are around it. */
+const MAX_DONE_CHARS = 32;
 
 /** What of one chunk goes on to the client; undefined = nothing. */
 export function passChunk(stream: StreamState, chunk: Uint8Array): Uint8Array | undefined {
@@ -91,7 +93,7 @@ function asDataLine({ data }: SseEvent): SseEvent {
 /** Whether the event is the last of the stream, or is held back until the body ends; undefined: it is neither. */
 function endingBy(stream: StreamState, { data, bytes }: SseEvent): "last" | "held" | undefined {
   const { state } = stream.options.meter;
-  if (data === DONE || data.trim() === DONE) {
+  if (data.length <= MAX_DONE_CHARS && data.trim() === DONE) {
     // No word of Google's, and without a reason no end of its streams.
     if (stream.options.dataOnly !== true) stream.held.push(bytes as Uint8Array);
     else if (!state.ended) return undefined;

@@ -14,21 +14,26 @@ const PIECE_BYTES = 64 * 1024;
 /** After the terminal event only the end of the body is due; an upstream that lingers is hung up on. */
 const LINGER_MS = 1000;
 
-/** One read or a piece of it, processed and paid. Undefined = nothing to send (look at `end`). */
-export async function take(stream: StreamState): Promise<Uint8Array | undefined> {
+/** One read or a piece of it, processed and paid. Undefined = nothing to send (look at `end`). Never rejects but for a hold. */
+export function take(stream: StreamState): Promise<Uint8Array | undefined> {
   if (stream.unpaid) return payAndGoOn(stream, stream.unpaid);
-  if (stream.unread) return takePiece(stream, stream.unread);
-  let read: ChunkRead;
-  try {
-    read = await (stream.pending ??= stream.source.reader.read());
-  } catch (error) {
-    stream.pending = undefined;
-    stopBroken(stream, error);
-    return undefined;
-  }
+  if (stream.unread) return Promise.resolve(takePiece(stream, stream.unread));
+  stream.pending ??= stream.source.reader.read();
+  // No function is made for a chunk, and nothing waits but for the read itself.
+  stream.onRead ??= (read) => taken(stream, read);
+  stream.onBroken ??= (error) => broken(stream, error);
+  return stream.pending.then(stream.onRead, stream.onBroken);
+}
+
+function taken(stream: StreamState, read: ChunkRead): Uint8Array | undefined {
   stream.pending = undefined;
   stream.lastByteMs = stream.timers.nowMs();
   return read.done ? passRest(stream) : takePiece(stream, read.value);
+}
+
+function broken(stream: StreamState, error: unknown): undefined {
+  stream.pending = undefined;
+  stopBroken(stream, error);
 }
 
 function takePiece(stream: StreamState, bytes: Uint8Array): Uint8Array | undefined {

@@ -86,6 +86,9 @@ export interface StreamState {
   /** Where keep-alives go; undefined until there is a body. */
   sink: ReadableStreamDefaultController<Uint8Array> | undefined;
   pending: Promise<ChunkRead> | undefined;
+  /** What a read and a broken one become: made once for the stream. */
+  onRead: ((read: ChunkRead) => Uint8Array | undefined) | undefined;
+  onBroken: ((error: unknown) => undefined) | undefined;
   /** What was read and not looked at yet. */
   unread: Uint8Array | undefined;
   /** The client's demand that is being met. */
@@ -136,6 +139,8 @@ export function newStreamState(source: StreamSource, options: StreamOptions): St
     contentMs: undefined,
     sink: undefined,
     pending: undefined,
+    onRead: undefined,
+    onBroken: undefined,
     unread: undefined,
     taking: undefined,
     unpaid: undefined,

@@ -173,7 +173,7 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     });
     const unwatched = await channel("kept");
     list = ["kept", "priced", "unpriced"];
-    const job = jobsOf(app.deps, app.services.gateway.watch, () => Promise.resolve(), 0).find(
+    const job = jobsOf(app.deps, app.services.gateway.watch, () => Promise.resolve()).find(
       ({ name }) => name === "upstream-models",
     );
     expect(job?.everySeconds()).toBe(HOUR_S / 2);

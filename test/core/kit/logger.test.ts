@@ -42,3 +42,19 @@ test("lines below the level are not written, and each is one JSON object", () =>
   expect(lines).toHaveLength(1);
   expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: "warn", message: "two\nlines", a: 1 });
 });
+
+test("every line names its node, as soon as that is known", () => {
+  const lines: string[] = [];
+  let node: string | undefined;
+  const logger = createLogger(
+    "info",
+    (line) => lines.push(line),
+    () => node,
+  );
+  logger.info("before");
+  node = "0f3c9a41";
+  logger.info("after", { request_id: "r1" });
+  const [before, after] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(before).not.toHaveProperty("node");
+  expect(after).toMatchObject({ message: "after", node: "0f3c9a41", request_id: "r1" });
+});

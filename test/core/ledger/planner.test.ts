@@ -38,6 +38,8 @@ const SCAN = {
   postgres: new RegExp(`Seq Scan on (${BIG.join("|")})\\b`),
 };
 
+type Told = Query<unknown> & { getQuery?(): ReturnType<Query<unknown>["toSQL"]> };
+
 interface Statement {
   text: string;
   params: unknown[];
@@ -62,10 +64,12 @@ for (const database of ["sqlite", "postgres"] as const) {
       function* watched<T>(steps: Steps<T>): Steps<T> {
         let state = steps.next();
         while (!state.done) {
-          const query: Query<unknown> & { getQuery?(): ReturnType<Query<unknown>["toSQL"]> } = state.value;
-          // Raw statements name it differently.
-          const { sql: text, params } = query.getQuery?.() ?? query.toSQL();
-          seen.set(text, { text, params });
+          const query: Told & { parts?: readonly Told[] } = state.value;
+          for (const each of query.parts ?? [query]) {
+            // Raw statements name it differently.
+            const { sql: text, params } = each.getQuery?.() ?? each.toSQL();
+            seen.set(text, { text, params });
+          }
           state = steps.next(yield query);
         }
         return state.value;

@@ -162,6 +162,29 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(await balance()).toEqual([(before[0] ?? 0) - PRICE, (before[1] ?? 0) + PRICE]);
     });
 
+    test("a task that was imported gives its charge back as a credit, once: no sum has it", async () => {
+      nowMs += HOUR_MS;
+      const [quota, used] = await balance();
+      // The two tables count for themselves: both may have a task of one number.
+      const row = await drawing("", { settledHour: 0 });
+      const song = await addTask(app.deps, CREATIVE_TASKS, {
+        userId: user.id,
+        action: "MUSIC",
+        quota: PRICE,
+        taskId: "imported",
+      });
+      expect(await failTask(app.deps, DRAWINGS, row, failed)).toBe(true);
+      await failTask(app.deps, DRAWINGS, row, failed);
+      expect(await failTask(app.deps, CREATIVE_TASKS, song, failed)).toBe(true);
+      expect(await balance()).toEqual([(quota ?? 0) + 2 * PRICE, used]);
+      const { credits } = app.deps.db.t;
+      const refs = await app.deps.db.orm
+        .select({ ref: credits.ref })
+        .from(credits)
+        .where(eq(credits.kind, "refund"));
+      expect(refs.map(({ ref }) => ref)).toEqual([`import-drawing-${row.id}`, `import-task-${song.id}`]);
+    });
+
     test("a charge that never came takes nothing back of others in the same hour", async () => {
       nowMs += HOUR_MS;
       await charge();

@@ -39,7 +39,7 @@ const PART_INDEXES: Record<string, string> = {
   created_at: "logs_time",
   user_id_created_at: "logs_user_time",
   request_id: "logs_request",
-  type_created_at: "logs_rare_types",
+  type_created_at_group_token_id_model_name: "logs_rare_types",
   expr_type_created_at: "logs_rare_user",
   model_name_type_created_at: "logs_rare_model",
   channel_id_type_created_at: "logs_rare_channel",
@@ -354,7 +354,8 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
       ["one call", { type: 0, requestId: "20260101", ...everything }, /logs_request/],
       ["one user's call", { type: 2, userId: user, requestId: "20260101", ...range }, /logs_request/],
       ["one user's top-ups", { type: 1, userId: user, ...range }, /logs_rare_user/],
-      ["a model's errors", { type: 5, modelName: "gpt-4o", ...range }, /logs_rare_model/],
+      // Within few hours PostgreSQL finds it as cheap to pass over other models' errors in the index.
+      ["a model's errors", { type: 5, modelName: "gpt-4o", ...range }, /logs_rare_(model|types)/],
       ["a channel's errors", { type: 5, channelId: 99, ...range }, /logs_rare_channel/],
     ];
     for (const [name, filter, index] of cases) {

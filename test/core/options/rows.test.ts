@@ -28,11 +28,11 @@ const named = [
 
 /** What clients of GET /api/status know, by where it comes from. */
 const STATUS_OF_OPTIONS =
-  "chats custom_currency_exchange_rate custom_currency_symbol data_export_default_time default_collapse_sidebar default_use_auto_group demo_site_enabled discord_client_id discord_oauth display_in_currency docs_link email_verification enable_data_export enable_drawing enable_task footer_html github_client_id github_oauth linuxdo_client_id linuxdo_minimum_trust_level linuxdo_oauth logo maintenance_enabled max_topup min_topup mj_notify_enabled oidc_authorization_endpoint oidc_client_id oidc_enabled password_login_enabled password_register_enabled register_enabled price quota_display_type quota_per_unit self_use_mode_enabled server_address system_name telegram_bot_name telegram_oauth time_zone top_up_link turnstile_check turnstile_site_key usd_exchange_rate wechat_login wechat_qrcode".split(
+  "chats custom_currency_exchange_rate custom_currency_symbol data_export_default_time default_collapse_sidebar default_use_auto_group demo_site_enabled discord_client_id discord_oauth display_in_currency docs_link email_verification enable_data_export enable_drawing enable_task footer_html github_client_id github_oauth linuxdo_client_id linuxdo_minimum_trust_level linuxdo_oauth logo maintenance_enabled max_topup min_topup mj_notify_enabled oidc_authorization_endpoint oidc_client_id oidc_enabled password_login_enabled password_register_enabled register_enabled price quota_display_type quota_per_unit self_use_mode_enabled server_address status_page system_name telegram_bot_name telegram_oauth time_zone top_up_link turnstile_check turnstile_site_key usd_exchange_rate wechat_login wechat_qrcode".split(
     " ",
   );
 const STATUS_COMPUTED =
-  "chat_link custom_oauth_providers enable_batch_update enable_online_topup maintenance_message passkey_login password_max password_min reset_enabled setup sign_in_providers start_time terms_version username_max version".split(
+  "chat_link custom_oauth_providers enable_batch_update enable_online_topup has_status_page maintenance_message passkey_login password_max password_min reset_enabled setup sign_in_providers start_time terms_version username_max version".split(
     " ",
   );
 

@@ -78,7 +78,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   });
 
   const running = (): string[] =>
-    jobsOf(app.deps, app.services.gateway.watch, () => Promise.resolve(), 30)
+    jobsOf(app.deps, app.services.gateway.watch, () => Promise.resolve(), { logRetentionDays: 30 })
       .filter((job) => job.everySeconds() > 0)
       .map(({ name }) => name)
       .toSorted();

@@ -142,6 +142,25 @@ describe("reading", () => {
     expect(event?.data.length).toBe(144 * 64 * 1024);
   });
 
+  test("a chunk that is one event is handed out as it came, and reads as it does among others", () => {
+    for (const text of Object.values(STREAMS)) {
+      const whole = read([bytesOf(text)]);
+      const reader = createSseReader({ keepBytes: true });
+      const events = text.split(/(?<=\n\n)/).flatMap((part) => {
+        const chunk = bytesOf(part);
+        const found = reader.push(chunk);
+        for (const { data, dataBytes, bytes } of found) {
+          if (dataBytes === undefined) continue;
+          expect([dataBytes, bytes]).toEqual([Buffer.byteLength(data), chunk]);
+        }
+        return found;
+      });
+      expect([...events, ...reader.end()].map(({ event, data }) => ({ event, data }))).toEqual(whole);
+    }
+    const [lone] = createSseReader({ keepBytes: true }).push(bytesOf('data: {"b":"ä"}\n\n'));
+    expect(lone?.dataBytes).toBe(10);
+  });
+
   test("kept bytes join to the stream, byte for byte, whatever the cuts", () => {
     for (const text of Object.values(STREAMS)) {
       const bytes = bytesOf(`${text}: tail\n`);

@@ -1,13 +1,14 @@
 // One-time codes by time (RFC 6238: SHA-1, six digits, thirty seconds) and the backup codes beside them.
 // Refuses a code whose step was used before, and locks an account's codes after ten wrong ones within an hour.
 import { randomInt } from "node:crypto";
-import { and, eq, gt, isNull, lt, lte, sql } from "drizzle-orm";
+import { and, eq, gt, isNull, like, lt, lte, sql } from "drizzle-orm";
 import { Secret, TOTP } from "otpauth";
 import { q } from "../../../db/database.ts";
 import type { Orm, Steps } from "../../../db/database.ts";
 import { refuse } from "../../../shared/failures.ts";
 import type { Deps, UserAccount } from "../../deps.ts";
 import { tooMany } from "../../kit/site-limits.ts";
+import { verifyPassword } from "../credentials.ts";
 import { findTokenFlow, openTokenFlow, useTokenFlowSteps } from "../token-flows.ts";
 import { lockUserSteps, markFactorSteps } from "./factor-rows.ts";
 import type { FactorTold } from "./factor-rows.ts";
@@ -206,18 +207,36 @@ async function useStep(deps: TotpDeps, userId: number, step: number): Promise<bo
 
 async function useBackupCode(deps: TotpDeps, userId: number, code: string): Promise<boolean> {
   const { backupCodes } = deps.db.t;
+  const use = async (hash: string): Promise<boolean> => {
+    const rows = await deps.db.orm
+      .update(backupCodes)
+      .set({ usedAt: nowSeconds(deps) })
+      .where(and(eq(backupCodes.userId, userId), eq(backupCodes.hash, hash), isNull(backupCodes.usedAt)))
+      .returning({ id: backupCodes.id });
+    return rows.length > 0;
+  };
+  if (await use(backupHash(deps, userId, code))) return true;
+  const hash = await importedHash(deps, userId, code);
+  return hash !== undefined && use(hash);
+}
+
+/** Eight letters and digits, in two halves or not: a code of the products that sites are imported from. */
+const IMPORTED_CODE = /^([0-9A-Z]{4})-?([0-9A-Z]{4})$/;
+
+/**
+ * Of an unused code that an import brought, which is the bcrypt hash of `XXXX-XXXX`: found by trying, for its salt is in it.
+ * Undefined for codes of another form, and where none is right.
+ */
+async function importedHash(deps: TotpDeps, userId: number, code: string): Promise<string | undefined> {
+  const [, head, tail] = IMPORTED_CODE.exec(code.toUpperCase()) ?? [];
+  if (head === undefined) return undefined;
+  const { backupCodes } = deps.db.t;
   const rows = await deps.db.orm
-    .update(backupCodes)
-    .set({ usedAt: nowSeconds(deps) })
-    .where(
-      and(
-        eq(backupCodes.userId, userId),
-        eq(backupCodes.hash, backupHash(deps, userId, code)),
-        isNull(backupCodes.usedAt),
-      ),
-    )
-    .returning({ id: backupCodes.id });
-  return rows.length > 0;
+    .select({ hash: backupCodes.hash })
+    .from(backupCodes)
+    .where(and(eq(backupCodes.userId, userId), like(backupCodes.hash, "$2%"), isNull(backupCodes.usedAt)));
+  for (const { hash } of rows) if ((await verifyPassword(`${head}-${tail}`, hash)).matches) return hash;
+  return undefined;
 }
 
 /**

@@ -1,0 +1,219 @@
+// The gateway beside a bare proxy of its own runtime, and PostgreSQL beside the embedded database, at three loads: processor
+// time a call and a stream, the wait that is added, and what PostgreSQL costs while nobody calls.
+// Refuses absolute figures: every round puts one subject beside the other, and the middle quotient counts.
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { createPostgresDatabase } from "../test/support/postgres.ts";
+import { type Gateway, startGateway, withCpu } from "./gateway.ts";
+import type { Job, LoadResult, Target } from "./load.ts";
+import { cpuMs, runForJson } from "./processes.ts";
+import { closedLoop } from "./wrk.ts";
+
+/** `postgres` is the same program on PostgreSQL. */
+type RatioSubject = "direct" | "bare" | "embedded" | "postgres";
+type LoadName = "callers" | "lone" | "streams";
+type Round = Partial<Record<RatioSubject, LoadResult>>;
+
+export interface RatioFigures {
+  rounds: Record<LoadName, Round[]>;
+  /** Share of a core that the gateway on PostgreSQL takes while nobody calls. */
+  idleShare: number | undefined;
+}
+
+interface RatioSizes {
+  warmSeconds: number;
+  rounds: number;
+  callerSeconds: number;
+  loneSeconds: number;
+  /** Streams at once, each of fifty chunks in two seconds, and how many of them. */
+  streams: number;
+  streamsTotal: number;
+  settleSeconds: number;
+  idleSeconds: number;
+}
+
+export const RATIO_SIZES: Readonly<Record<"full" | "quick", RatioSizes>> = {
+  full: {
+    warmSeconds: 12,
+    rounds: 4,
+    callerSeconds: 3,
+    loneSeconds: 8,
+    streams: 60,
+    streamsTotal: 120,
+    settleSeconds: 25,
+    idleSeconds: 20,
+  },
+  quick: {
+    warmSeconds: 3,
+    rounds: 1,
+    callerSeconds: 1,
+    loneSeconds: 4,
+    streams: 60,
+    streamsTotal: 60,
+    settleSeconds: 5,
+    idleSeconds: 5,
+  },
+};
+
+const CALLERS = 32;
+const LONE_PER_SECOND = 30;
+
+/** The gateway on a PostgreSQL of its own; both end with `stop`. */
+export async function startOnPostgres(
+  command: string[],
+  dir: string,
+  upstreamPort: number,
+  httpPort: number,
+): Promise<Gateway & { stop: () => Promise<void> }> {
+  const database = await createPostgresDatabase();
+  const own = join(dir, "postgres");
+  mkdirSync(own, { recursive: true });
+  try {
+    const gateway = await startGateway(command, own, upstreamPort, httpPort, {
+      env: { DATABASE_URL: database.url },
+    });
+    const stop = async (): Promise<void> => {
+      await gateway.running.stop();
+      await database.drop();
+    };
+    return { ...gateway, stop };
+  } catch (error) {
+    await database.drop();
+    throw error;
+  }
+}
+
+function load(job: Job): Promise<LoadResult> {
+  return runForJson<LoadResult>([process.execPath, join(import.meta.dir, "load.ts"), JSON.stringify(job)]);
+}
+
+/** Every subject in turn, round after round, so that a noisy minute hits them all. */
+export async function measureRatios(
+  targets: Partial<Record<RatioSubject, Target>>,
+  sizes: RatioSizes,
+  say: (text: string) => void,
+): Promise<RatioFigures> {
+  const {
+    rounds: count,
+    warmSeconds,
+    callerSeconds,
+    loneSeconds,
+    streams,
+    streamsTotal,
+    settleSeconds,
+    idleSeconds,
+  } = sizes;
+  const loads: Record<LoadName, (target: Target) => Promise<LoadResult>> = {
+    callers: (target) => closedLoop(target, { concurrency: CALLERS, seconds: callerSeconds }),
+    lone: (target) => load({ kind: "rate", target, perSecond: LONE_PER_SECOND, seconds: loneSeconds }),
+    streams: (target) =>
+      load({ kind: "streams", target, concurrency: streams, total: streamsTotal, rampMs: 1000 }),
+  };
+  const subjects = Object.entries(targets) as [RatioSubject, Target][];
+  const figures: RatioFigures = {
+    rounds: { callers: [], lone: [], streams: [] },
+    idleShare: undefined,
+  };
+  const pid = targets.postgres?.pid;
+  if (pid !== undefined) {
+    say("idle on PostgreSQL");
+    // Past the first look at the jobs, which writes down each of them (src/jobs/scheduler.ts).
+    await Bun.sleep(settleSeconds * 1000);
+    const beforeMs = cpuMs(pid) ?? Number.NaN;
+    await Bun.sleep(idleSeconds * 1000);
+    figures.idleShare = ((cpuMs(pid) ?? Number.NaN) - beforeMs) / (idleSeconds * 1000);
+  }
+  // What is measured is compiled code.
+  for (const [, target] of subjects) await closedLoop(target, { concurrency: CALLERS, seconds: warmSeconds });
+  for (const name of ["callers", "lone", "streams"] as const) {
+    say(name);
+    for (let round = 0; round < count; round++) {
+      const results: Round = {};
+      for (const [subject, target] of subjects) {
+        if (name !== "lone" && subject === "direct") continue;
+        const result = await withCpu(target, loads[name]);
+        if (result.errors > 0) throw new Error(`${subject}, ${name}: ${result.errors} failed`);
+        results[subject] = result;
+      }
+      figures.rounds[name].push(results);
+    }
+  }
+  return figures;
+}
+
+const middle = (values: readonly number[]): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+
+function quotient({ rounds }: RatioFigures, name: LoadName, of: RatioSubject, beside: RatioSubject): number {
+  return middle(
+    rounds[name].map((round) => (round[of]?.cpuUs ?? Number.NaN) / (round[beside]?.cpuUs ?? Number.NaN)),
+  );
+}
+
+function addedMs({ rounds }: RatioFigures, of: RatioSubject): number {
+  return middle(
+    rounds.lone.map((round) => (round[of]?.p50Ms ?? Number.NaN) - (round.direct?.p50Ms ?? Number.NaN)),
+  );
+}
+
+interface RatioLine {
+  name: string;
+  value: number;
+  unit: "×" | "ms" | "%";
+  must: number;
+  goal: number;
+}
+
+/** The figures that the gateway is held to, each with what it must be at most and what it should be. */
+export function ratioLines(figures: RatioFigures): RatioLine[] {
+  const { idleShare = Number.NaN } = figures;
+  const times = (name: string, value: number, must: number, goal: number): RatioLine => ({
+    name,
+    value,
+    unit: "×",
+    must,
+    goal,
+  });
+  return [
+    times(
+      "processor time a call, 32 callers ÷ bare proxy",
+      quotient(figures, "callers", "embedded", "bare"),
+      2,
+      1.5,
+    ),
+    times("the same at 30 calls a second", quotient(figures, "lone", "embedded", "bare"), 3, 2),
+    times(
+      "processor time a stream of 50 chunks ÷ bare proxy",
+      quotient(figures, "streams", "embedded", "bare"),
+      2,
+      1.5,
+    ),
+    times(
+      "PostgreSQL ÷ embedded, 32 callers",
+      quotient(figures, "callers", "postgres", "embedded"),
+      1.3,
+      1.1,
+    ),
+    times(
+      "PostgreSQL ÷ embedded, 30 calls a second",
+      quotient(figures, "lone", "postgres", "embedded"),
+      1.3,
+      1.1,
+    ),
+    times("PostgreSQL ÷ embedded, streams", quotient(figures, "streams", "postgres", "embedded"), 1.3, 1.1),
+    {
+      name: "added median at 30 calls a second",
+      value: addedMs(figures, "embedded"),
+      unit: "ms",
+      must: 1,
+      goal: 0.7,
+    },
+    { name: "the same on PostgreSQL", value: addedMs(figures, "postgres"), unit: "ms", must: 1.5, goal: 1 },
+    { name: "a core, idle on PostgreSQL", value: idleShare * 100, unit: "%", must: 0.3, goal: 0.1 },
+  ];
+}
+
+/** Processor time of one subject at one load, in µs a call or stream. */
+export function processorUs({ rounds }: RatioFigures, name: LoadName, subject: RatioSubject): number {
+  return middle(rounds[name].map((round) => round[subject]?.cpuUs ?? Number.NaN));
+}

@@ -1,0 +1,110 @@
+// `bun run soak [--minutes=30] [--db=sqlite|postgres] [--gateway=<program>]`: steady calls and streams for half an hour, the
+// gateway's memory every minute. Ends with 1 when the last third needs over a tenth more than the second, or a call failed.
+// Refuses to judge the first third: caches fill there, and code is compiled.
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { type Gateway, startGateway } from "./gateway.ts";
+import type { Job, LoadResult } from "./load.ts";
+import { LOAD_CORE, pinSelf, residentMb, runForJson, startWithPort } from "./processes.ts";
+import { startOnPostgres } from "./ratios.ts";
+
+const CALLS_PER_SECOND = 300;
+const STREAMS = 50;
+/** A stream takes two seconds; the minute's last ones end within it. */
+const STREAMS_A_MINUTE = STREAMS * 28;
+const MOST_GROWTH = 1.1;
+const SAMPLE_MS = 1000;
+
+const middle = (values: readonly number[]): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+
+function load(job: Job): Promise<LoadResult> {
+  return runForJson<LoadResult>([process.execPath, join(import.meta.dir, "load.ts"), JSON.stringify(job)]);
+}
+
+/** A minute of calls and streams; the middle of what the process needed meanwhile, in MB. */
+async function minute({ target }: Gateway): Promise<{ megabytes: number; answered: number; errors: number }> {
+  const samples: number[] = [];
+  const timer = setInterval(() => samples.push(residentMb(target.pid ?? 0) ?? Number.NaN), SAMPLE_MS);
+  try {
+    const results = await Promise.all([
+      load({ kind: "rate", target, perSecond: CALLS_PER_SECOND, seconds: 60 }),
+      load({ kind: "streams", target, concurrency: STREAMS, total: STREAMS_A_MINUTE, rampMs: 1000 }),
+    ]);
+    const sum = (of: (result: LoadResult) => number) => results.reduce((all, each) => all + of(each), 0);
+    return {
+      megabytes: middle(samples),
+      answered: sum(({ requests }) => requests),
+      errors: sum(({ errors }) => errors),
+    };
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/** True when memory stays flat and every call was answered. */
+async function soak(gateway: Gateway, minutes: number): Promise<boolean> {
+  const megabytes: number[] = [];
+  let errors = 0;
+  for (let at = 1; at <= minutes; at++) {
+    const result = await minute(gateway);
+    megabytes.push(result.megabytes);
+    errors += result.errors;
+    console.log(
+      `minute ${at}: ${result.megabytes.toFixed(1)} MB, ${result.answered} answered, ${result.errors} failed`,
+    );
+  }
+  const third = Math.floor(minutes / 3);
+  const second = middle(megabytes.slice(-2 * third, -third));
+  const last = middle(megabytes.slice(-third));
+  const growth = last / second;
+  console.log(
+    `second third ${second.toFixed(1)} MB, last third ${last.toFixed(1)} MB: ${growth.toFixed(3)} of it, ${MOST_GROWTH} is allowed`,
+  );
+  if (errors > 0) console.log(`${errors} calls failed`);
+  return growth <= MOST_GROWTH && errors === 0;
+}
+
+async function main(dir: string): Promise<boolean> {
+  const valueOf = (name: string) =>
+    process.argv.find((arg) => arg.startsWith(`--${name}=`))?.slice(name.length + 3);
+  const minutes = Number(valueOf("minutes") ?? "30");
+  const database = valueOf("db") ?? "sqlite";
+  if (!Number.isInteger(minutes) || minutes < 3)
+    throw new Error("--minutes must be a whole number from 3 on");
+  if (database !== "sqlite" && database !== "postgres") throw new Error("--db must be sqlite or postgres");
+  const built = join(dirname(import.meta.dir), "dist/weir");
+  const program = resolve(valueOf("gateway") ?? built);
+  if (!existsSync(program)) throw new Error(`${program} is not there: bun run build makes it`);
+  pinSelf(LOAD_CORE);
+  const mocks = await Promise.all(
+    ["mock-upstream.ts", "http-mock.ts"].map((name) =>
+      startWithPort(LOAD_CORE, [process.execPath, join(import.meta.dir, name)]),
+    ),
+  );
+  const [chat = 0, http = 0] = mocks.map(({ port }) => port);
+  try {
+    const onPostgres =
+      database === "postgres" ? await startOnPostgres([program], dir, chat, http) : undefined;
+    const gateway = onPostgres ?? (await startGateway([program], dir, chat, http));
+    try {
+      return await soak(gateway, minutes);
+    } finally {
+      await (onPostgres ? onPostgres.stop() : gateway.running.stop());
+    }
+  } finally {
+    await Promise.all(mocks.map(({ stop }) => stop()));
+  }
+}
+
+const dir = mkdtempSync(join(tmpdir(), "weir-soak-"));
+let isFlat = false;
+try {
+  isFlat = await main(dir);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+} finally {
+  rmSync(dir, { recursive: true, force: true });
+}
+process.exit(isFlat ? 0 : 1);

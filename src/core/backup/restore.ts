@@ -1,0 +1,190 @@
+// The way back: a bundle, proved byte by byte, becomes the database of an empty data directory or an empty PostgreSQL.
+// Refuses, and changes nothing, where the bundle is cut, altered, of another key or of a newer release.
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { eq } from "drizzle-orm";
+import { openAsIs, SQLITE_FILE } from "../../db/connect.ts";
+import type { ConnectSettings } from "../../db/connect.ts";
+import { schemaOf } from "../../db/migrate.ts";
+import { reviseSqliteFile } from "../../db/sqlite.ts";
+import { KeyWrapError, unwrapKey } from "../kit/key-wrap.ts";
+import { KEY_FILE, keyFingerprint } from "../kit/seal.ts";
+import { syncDirectory } from "../ledger/journal/files.ts";
+import { SESSION_SECRET_KEY } from "../options/seal-keys.ts";
+import { refuseSchema } from "./check.ts";
+import { checkCopy, checkDatabase } from "./copy.ts";
+import { proveFile } from "./files.ts";
+import { readManifest } from "./manifest.ts";
+import type { Manifest } from "./manifest.ts";
+import { listDump, restoreFrom } from "./postgres-tools.ts";
+import { BackupRefused } from "./refusal.ts";
+import type { Refusal } from "./refusal.ts";
+
+/** Where the key of a bundle may come from, the first that is there. */
+export interface KeySources {
+  /** Path of a key file; empty: none was named. */
+  file: string;
+  /** ENCRYPTION_KEY. */
+  fromEnv: string;
+  /** KEY_PASSPHRASE, for the key in the bundle itself. */
+  passphrase: string;
+}
+
+export interface ProvedBundle {
+  manifest: Manifest;
+  secret: string;
+  /** What is not right in the books, as they were. */
+  findings: readonly Refusal[];
+}
+
+/** While it is copied; what stands there from a try that was killed is made anew. */
+const DRAFT_FILE = `${SQLITE_FILE}.restoring`;
+
+/** Throws BackupRefused. */
+async function secretOf({ key }: Manifest, sources: KeySources): Promise<string> {
+  const secret = await firstOf(key, sources);
+  const found = keyFingerprint(secret);
+  if (found !== key.fingerprint)
+    throw new BackupRefused("other_key", { found, fingerprint: key.fingerprint });
+  return secret;
+}
+
+async function firstOf({ fingerprint, wrapped }: Manifest["key"], sources: KeySources): Promise<string> {
+  const { file, fromEnv, passphrase } = sources;
+  if (file !== "") {
+    if (!existsSync(file)) throw new BackupRefused("file_missing", { file, path: "." });
+    return readFileSync(file, "utf8").trim();
+  }
+  if (fromEnv !== "") return fromEnv;
+  if (!wrapped) throw new BackupRefused("no_key", { fingerprint });
+  if (passphrase === "") throw new BackupRefused("no_passphrase");
+  return unwrapKey(wrapped, passphrase).catch((error: unknown) => {
+    if (!(error instanceof KeyWrapError)) throw error;
+    throw error.reason === "passphrase"
+      ? new BackupRefused("passphrase")
+      : new BackupRefused("manifest_damaged");
+  });
+}
+
+/** Everything that can be told of a bundle without restoring it. Throws BackupRefused. */
+export async function checkBundle(bundle: string, sources: KeySources): Promise<ProvedBundle> {
+  const manifest = readManifest(bundle);
+  const { database, schema, key } = manifest;
+  refuseSchema(database.kind, schema);
+  const secret = await secretOf(manifest, sources);
+  if (database.kind === "postgres") {
+    if (database.file === "") throw new BackupRefused("no_dump");
+    proveFile(bundle, manifest);
+    await listDump(join(bundle, database.file));
+    return { manifest, secret, findings: manifest.findings };
+  }
+  proveFile(bundle, manifest);
+  const { findings } = await checkCopy(join(bundle, database.file), secret, key.fingerprint);
+  return { manifest, secret, findings };
+}
+
+/** Restores into an empty directory, or an empty PostgreSQL. Throws BackupRefused; nothing is there then. */
+export async function restoreBundle(
+  bundle: string,
+  target: ConnectSettings,
+  sources: KeySources,
+): Promise<ProvedBundle> {
+  const manifest = readManifest(bundle);
+  const { database, schema } = manifest;
+  refuseSchema(database.kind, schema);
+  if (database.kind === "postgres" && target.databaseUrl === "") throw new BackupRefused("needs_postgres");
+  if (database.kind === "sqlite" && target.databaseUrl !== "") throw new BackupRefused("needs_sqlite");
+  const secret = await secretOf(manifest, sources);
+  refuseUsed(target.dataDir);
+  // What the environment gives is not written to a disk.
+  const into = { ...target, secret, keepsKey: sources.file !== "" || sources.fromEnv === "" };
+  const findings = await (database.kind === "sqlite" ? restoreSqlite : restorePostgres)(
+    bundle,
+    manifest,
+    into,
+  );
+  return { manifest, secret, findings };
+}
+
+function refuseUsed(dataDir: string): void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  rmSync(join(dataDir, DRAFT_FILE), { force: true });
+  // A disk of its own has that directory from the beginning.
+  const found = readdirSync(dataDir).filter((name) => name !== "lost+found");
+  if (found.length > 0)
+    throw new BackupRefused("target_used", { path: dataDir, found: found.slice(0, 4).join(", ") });
+}
+
+interface Target extends ConnectSettings {
+  secret: string;
+  /** The key file is written, too. */
+  keepsKey: boolean;
+}
+
+async function restoreSqlite(
+  bundle: string,
+  manifest: Manifest,
+  { dataDir, secret, keepsKey }: Target,
+): Promise<Refusal[]> {
+  const draft = join(dataDir, DRAFT_FILE);
+  try {
+    proveFile(bundle, manifest, draft);
+    // What the old node's journal had beyond this moment is not part of the copy: nobody is to wait for it.
+    reviseSqliteFile(draft, ["update nodes set journaled = mark, lease_until = 0"]);
+    const { findings } = await checkCopy(draft, secret, manifest.key.fingerprint);
+    if (keepsKey) writeKey(dataDir, secret);
+    renameSync(draft, join(dataDir, SQLITE_FILE));
+    syncDirectory(dataDir);
+    return findings;
+  } catch (error) {
+    rmSync(draft, { force: true });
+    rmSync(join(dataDir, KEY_FILE), { force: true });
+    throw error;
+  }
+}
+
+async function restorePostgres(
+  bundle: string,
+  manifest: Manifest,
+  { dataDir, databaseUrl, secret, keepsKey }: Target,
+): Promise<Refusal[]> {
+  const { file } = manifest.database;
+  if (file === "") throw new BackupRefused("no_dump");
+  proveFile(bundle, manifest);
+  const db = await openAsIs({ dataDir, databaseUrl });
+  try {
+    if ((await schemaOf(db)) !== undefined) throw new BackupRefused("database_used");
+    await restoreFrom(databaseUrl, join(bundle, file));
+    await db.orm.delete(db.t.options).where(eq(db.t.options.key, SESSION_SECRET_KEY));
+    const { findings } = await checkDatabase(db, secret, manifest.key.fingerprint);
+    if (keepsKey) writeKey(dataDir, secret);
+    syncDirectory(dataDir);
+    return findings;
+  } finally {
+    await db.close();
+  }
+}
+
+function writeKey(dataDir: string, secret: string): void {
+  const path = join(dataDir, KEY_FILE);
+  const file = openSync(path, "wx", 0o600);
+  try {
+    writeSync(file, `${secret}\n`);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  chmodSync(path, 0o600);
+}

@@ -1,0 +1,136 @@
+// An import that the setup screen begins, before there is any account: the program of `weir import` on the database that is
+// served, as a job. Refuses a second one beside it, and a site that has been set up.
+import type { Deps } from "../core/deps.ts";
+import { holdSetup, setupState } from "../core/site/setup.ts";
+import type { SetupImport, SetupImportState } from "../core/site/setup.ts";
+import type { Language } from "../shared/enums.ts";
+import { Failure } from "../shared/failures.ts";
+import type { Progress } from "./context.ts";
+import { parseSource, sourceName, SourceRefused } from "./dsn.ts";
+import { familyOf } from "./family.ts";
+import { reportLines } from "./report-text.ts";
+import type { ImportReport } from "./report.ts";
+import { runImport } from "./run.ts";
+import { openSource } from "./source.ts";
+import type { SourceDatabase } from "./source.ts";
+
+/** Whoever looks gets the report before the process begins anew; where nobody looks, so long later. */
+const LAST_LOOK_MS = 1500;
+const NOBODY_MS = 60_000;
+/** In place of ids. */
+const EVERYTHING = "*";
+
+export interface SetupJobDeps extends Pick<Deps, "db" | "seal" | "clock" | "logger" | "options" | "version"> {
+  /** Begins the process anew: everything that it knows is of the empty site. */
+  restart: () => void;
+}
+
+interface Job {
+  /** Without its password. */
+  source: string;
+  progress?: Progress;
+  report?: ImportReport;
+  /** What the import refused, or that it failed. */
+  error?: string;
+}
+
+const refused = (error: SourceRefused): Failure =>
+  new Failure("client", "setup_import_refused", { status: 400, params: { reason: error.message } });
+
+/** Throws a Failure `setup_import_refused` where nothing of the family can be read there. */
+async function openedSource(address: string): Promise<{ name: string; source: SourceDatabase }> {
+  try {
+    const place = parseSource(address);
+    const source = await openSource(place);
+    try {
+      familyOf(source);
+    } catch (error) {
+      await source.close();
+      throw error;
+    }
+    return { name: sourceName(place), source };
+  } catch (error) {
+    if (error instanceof SourceRefused) throw refused(error);
+    throw error;
+  }
+}
+
+export function createSetupImport(deps: SetupJobDeps): SetupImport {
+  const { db, seal, clock, logger, version } = deps;
+  let job: Job | undefined;
+  let isOpening = false;
+  let isLeaving = false;
+
+  async function run(mine: Job, source: SourceDatabase, release: () => void): Promise<void> {
+    try {
+      mine.report = await runImport({
+        source,
+        into: { db, seal, version },
+        settings: {
+          isDry: false,
+          part: "all",
+          logDays: 0,
+          unlimitedPlanQuota: undefined,
+          optionTexts: undefined,
+        },
+        clock,
+        onProgress: (progress) => {
+          mine.progress = progress;
+        },
+      });
+      logger.info("a site was moved in", { source: mine.source, seconds: mine.report.seconds });
+      // Closed from now on, here too: what else this process knows is of the empty site until it begins anew.
+      await deps.options.reload();
+      // Other nodes of the site read anew what they had of the empty one.
+      for (const kind of ["options", "channels", "costs"] as const) await db.announce(kind, [EVERYTHING]);
+      setTimeout(deps.restart, NOBODY_MS).unref();
+    } catch (error) {
+      mine.error = error instanceof SourceRefused ? error.message : "";
+      logger.error("a site could not be moved in", { source: mine.source, error: String(error) });
+      release();
+    } finally {
+      await source.close();
+    }
+  }
+
+  return {
+    async begin(address) {
+      if (job?.report || (await setupState(deps)).done)
+        throw new Failure("client", "setup_done", { status: 400 });
+      if (isOpening || (job && job.error === undefined))
+        throw new Failure("client", "setup_importing", { status: 400 });
+      isOpening = true;
+      try {
+        const { name, source } = await openedSource(address);
+        job = { source: name };
+        void run(job, source, holdSetup(db));
+      } finally {
+        isOpening = false;
+      }
+    },
+    state(language: Language): SetupImportState {
+      if (!job) return { state: "none" };
+      const { source, progress, report, error } = job;
+      if (report) {
+        if (!isLeaving) {
+          isLeaving = true;
+          setTimeout(deps.restart, LAST_LOOK_MS).unref();
+        }
+        return { state: "done", source, report: reportLines(report, language) };
+      }
+      if (error !== undefined) return { state: "failed", source, error };
+      return {
+        state: "running",
+        source,
+        ...(progress
+          ? {
+              step: progress.step,
+              done: progress.done,
+              total: progress.total,
+              ...(progress.leftSeconds === undefined ? {} : { left_seconds: progress.leftSeconds }),
+            }
+          : {}),
+      };
+    },
+  };
+}

@@ -3,10 +3,12 @@
 import type { AnyElysia } from "elysia";
 import type { Services } from "./app.ts";
 import { openWorkerEnd } from "./cluster/control.ts";
+import type { WorkerEnd } from "./cluster/control.ts";
 import { steerAway, steerToAll, workerAt } from "./cluster/steer.ts";
 import type { Env } from "./env.ts";
 import { cannotListen, replaceProcess } from "./env.ts";
 import { listen } from "./http/listen.ts";
+import { mergedText } from "./observe/metrics.ts";
 import { drainSockets } from "./http/sockets.ts";
 import { uncaughtPolicy } from "./uncaught.ts";
 
@@ -104,6 +106,7 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
   collectWhenResting();
 
   const { worker } = env;
+  let parent: WorkerEnd | undefined;
   let stopping: Promise<void> | undefined;
   /** `delayMs`: so long calls are served as ever, while probes are told that it ends. */
   const stop = (delayMs = 0) => {
@@ -129,9 +132,9 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
       () => process.exit(1),
     );
   };
-  // A worker's parent starts another one in its place.
   services.gateway.moving.restart = () => {
-    if (worker !== undefined) return end("moved in", 0);
+    // The others have nothing of the site in memory either.
+    if (parent) return parent.tell({ kind: "roll" });
     logger.info("beginning anew with the site that was moved in");
     stop().then(
       () => {
@@ -161,7 +164,14 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
       if (isSteered) await Bun.sleep(ARRIVING_MS);
       end("retire", 0, { isSteered });
     };
-    openWorkerEnd((among) => void retire(among)).tell({ kind: "serving" });
+    const { metrics, gateway } = services;
+    const channel = (parent = openWorkerEnd({
+      onRetire: (among) => void retire(among),
+      snapshot: () => metrics.snapshot(),
+    }));
+    // Whoever is asked answers for all of them.
+    gateway.metrics.text = async () => mergedText(await channel.gather());
+    channel.tell({ kind: "serving" });
   }
   return { port, stop };
 }

@@ -1,5 +1,5 @@
 // `weir import SOURCE`: moves a site of one-api or new-api into an empty installation.
-// Exit codes: 0 imported, or looked at; 1 refused or failed; 2 usage. A second run goes on where a killed one stopped.
+// Exit codes: 0 imported, or looked at; 1 refused, failed, or another site than its source; 2 usage. A second run goes on where a killed one stopped.
 import { Database as BunSqlite } from "bun:sqlite";
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import packageJson from "../../package.json" with { type: "json" };
 import { systemClock } from "../core/kit/clock.ts";
 import { encryptionSecret } from "../core/kit/seal.ts";
+import type { Sealer } from "../core/kit/seal.ts";
 import { settleIn } from "../core/ledger/installation.ts";
 import { openSealer } from "../core/options/seal-keys.ts";
 import { connect, SQLITE_FILE } from "../db/connect.ts";
@@ -14,10 +15,14 @@ import { lockDataDir, prepareDataDir } from "../db/data-dir-lock.ts";
 import type { Database } from "../db/database.ts";
 import type { ImportSettings, Progress } from "../import/context.ts";
 import { parseSource, sourceName, SourceRefused } from "../import/dsn.ts";
-import { reportLines } from "../import/report-text.ts";
+import { reportLines, verifyLines } from "../import/report-text.ts";
+import type { ImportReport } from "../import/report.ts";
 import { runImport } from "../import/run.ts";
+import type { ImportInput } from "../import/run.ts";
 import { openSource } from "../import/source.ts";
 import { isEmptyTarget, readState } from "../import/state.ts";
+import { verifyImport } from "../import/verify.ts";
+import type { VerifyReport } from "../import/verify.ts";
 import { isQuota } from "../shared/money.ts";
 
 export interface ImportCommand {
@@ -32,11 +37,11 @@ export interface ImportCommand {
 }
 
 const USAGE = `usage: weir import SOURCE [--dry-run] [--json] [--logs SOURCE] [--options FILE] [--log-days N]
-                  [--unlimited-plan QUOTA] [--logs-first | --finish]
+                  [--unlimited-plan QUOTA] [--logs-first | --finish | --verify]
 
 SOURCE is a SQLite file, user:password@tcp(host:3306)/database of MySQL or MariaDB, or postgres://… of one-api or new-api;
 it is only read. --logs: its database of logs, where it had one of its own. --options: the answer of GET /api/option/ of
-the old site. --logs-first copies the log while the old site runs; stop that one, then --finish brings the rest.
+the old site. --verify compares an import with its source, before the site is opened. --logs-first copies the log while the old site runs; stop that one, then --finish brings the rest.
 Ends with 0: done; 1: refused or failed; 2: usage. A run that was killed goes on where it stopped.`;
 
 class UsageError extends Error {}
@@ -49,6 +54,8 @@ interface Asked {
   source: string;
   logs: string | undefined;
   isJson: boolean;
+  /** Nothing is imported: what was is compared. */
+  isVerify: boolean;
   settings: ImportSettings;
 }
 
@@ -102,6 +109,7 @@ function asked(args: string[]): Asked {
         "unlimited-plan": { type: "string" },
         "logs-first": { type: "boolean" },
         finish: { type: "boolean" },
+        verify: { type: "boolean" },
       },
     });
   } catch (error) {
@@ -110,11 +118,14 @@ function asked(args: string[]): Asked {
   const { values, positionals } = parsed;
   const [source] = positionals;
   if (source === undefined || positionals.length > 1) throw new UsageError("import takes one SOURCE");
-  if (values["logs-first"] && values.finish) throw new UsageError("--logs-first and --finish are two runs");
+  const runs = [values["logs-first"], values.finish, values.verify, values["dry-run"]].filter(Boolean);
+  if (runs.length > 1)
+    throw new UsageError("--dry-run, --logs-first, --finish and --verify are runs of their own");
   return {
     source,
     logs: values.logs,
     isJson: values.json === true,
+    isVerify: values.verify === true,
     settings: {
       isDry: values["dry-run"] === true,
       part: values["logs-first"] ? "logs" : values.finish ? "rest" : "all",
@@ -184,43 +195,74 @@ async function openTarget(command: ImportCommand): Promise<{ db: Database; keep:
   };
 }
 
-async function runAsked(
-  command: ImportCommand,
-  { source: address, logs: logAddress, settings, isJson }: Asked,
-): Promise<number> {
-  const { dataDir, databaseUrl, encryptionKey, startsNew, say, tell } = command;
-  const place = parseSource(address);
+/** What is read, and how it is told. */
+type Reading = Omit<ImportInput, "into">;
+
+/** Into the database that the command names, under the lock of its directory. */
+async function importInto(command: ImportCommand, reading: Reading): Promise<ImportReport> {
+  const { dataDir, databaseUrl, startsNew } = command;
+  prepareDataDir(dataDir);
+  const lock = lockDataDir(dataDir);
+  try {
+    const { db, keep } = await openTarget(command);
+    let report: ImportReport;
+    try {
+      await settleIn(db, dataDir, startsNew);
+      const seal = await sealerOf(command, db);
+      // Killed between its last batch and the name of its file: nothing is left to be read.
+      const state = await readState(db);
+      report =
+        databaseUrl === "" && state?.stage === "done" && state.report
+          ? state.report
+          : await runImport({ ...reading, into: { db, seal, version: packageJson.version } });
+    } finally {
+      await db.close();
+    }
+    if (reading.settings.part !== "logs") keep();
+    return report;
+  } finally {
+    lock.release();
+  }
+}
+
+function sealerOf({ dataDir, encryptionKey }: ImportCommand, db: Database): Promise<Sealer> {
+  const now = Math.floor(systemClock.nowMs() / 1000);
+  return openSealer(db, encryptionSecret(encryptionKey, dataDir), now);
+}
+
+/** The server may be running: nothing is written. */
+async function verifySite(command: ImportCommand, { source, logs = source }: Reading): Promise<VerifyReport> {
+  const { dataDir, databaseUrl } = command;
+  if (databaseUrl === "" && !existsSync(join(dataDir, SQLITE_FILE)))
+    throw new SourceRefused(`there is no site in ${dataDir}: import one first, or set DATA_DIR`);
+  const db = await connect(command);
+  try {
+    return await verifyImport({ source, logs, db, seal: await sealerOf(command, db) });
+  } finally {
+    await db.close();
+  }
+}
+
+async function runAsked(command: ImportCommand, options: Asked): Promise<number> {
+  const { settings, isJson, isVerify } = options;
+  const { say, tell } = command;
+  const place = parseSource(options.source);
   const source = await openSource(place);
-  const logs = logAddress === undefined ? undefined : await openSource(parseSource(logAddress));
-  const common = { source, logs, settings, clock: systemClock, onProgress: teller(tell) };
+  const logs = options.logs === undefined ? undefined : await openSource(parseSource(options.logs));
+  const reading: Reading = { source, logs, settings, clock: systemClock, onProgress: teller(tell) };
+  const answer = (report: object, lines: string[]) =>
+    say(isJson ? JSON.stringify(report, null, 2) : lines.join("\n"));
   tell(`reading ${sourceName(place)}`);
   try {
-    let report;
-    if (settings.isDry) report = await runImport({ ...common, into: undefined });
-    else {
-      prepareDataDir(dataDir);
-      const lock = lockDataDir(dataDir);
-      try {
-        const { db, keep } = await openTarget(command);
-        try {
-          await settleIn(db, dataDir, startsNew);
-          const now = Math.floor(systemClock.nowMs() / 1000);
-          const seal = await openSealer(db, encryptionSecret(encryptionKey, dataDir), now);
-          // Killed between its last batch and the name of its file: nothing is left to be read.
-          const state = await readState(db);
-          report =
-            databaseUrl === "" && state?.stage === "done" && state.report
-              ? state.report
-              : await runImport({ ...common, into: { db, seal, version: packageJson.version } });
-        } finally {
-          await db.close();
-        }
-        if (settings.part !== "logs") keep();
-      } finally {
-        lock.release();
-      }
+    if (isVerify) {
+      const report = await verifySite(command, reading);
+      answer(report, verifyLines(report, "en"));
+      return report.differenceCount + report.auditDifferences === 0 ? 0 : 1;
     }
-    say(isJson ? JSON.stringify(report, null, 2) : reportLines(report, "en").join("\n"));
+    const report = settings.isDry
+      ? await runImport({ ...reading, into: undefined })
+      : await importInto(command, reading);
+    answer(report, reportLines(report, "en"));
     return 0;
   } finally {
     await source.close();

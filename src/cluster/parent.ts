@@ -2,6 +2,8 @@
 // ends with all of them. It serves nothing itself, so that it stays small and has nothing to crash on.
 // Refuses to go on without a worker that ever served: a wrong setting is no crash.
 import type { FromWorker, ToWorker } from "./control.ts";
+import { createGathering } from "./figures.ts";
+import type { Gathering } from "./figures.ts";
 
 const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 30_000;
@@ -52,21 +54,35 @@ interface Worker {
 
 interface State extends ParentDeps {
   readonly all: readonly Worker[];
+  /** What each counts, for the one that is asked. */
+  readonly gathering: Gathering;
   /** All have served once. */
   hasServed: boolean;
   isStopping: boolean;
+  /** A worker asks for what SIGHUP asks for. */
+  roll(): Promise<void>;
 }
 
 export function createParent(deps: ParentDeps): Parent {
-  const all = Array.from({ length: deps.workers }, (_, index) => ({
+  const all: Worker[] = Array.from({ length: deps.workers }, (_, index) => ({
     index,
     child: undefined,
     crashes: 0,
     retry: undefined,
   }));
-  const state: State = { ...deps, all, hasServed: false, isStopping: false };
+  const gathering = createGathering({
+    running: () => all.filter(({ child }) => child !== undefined).map(({ index }) => index),
+    send: (index, message) => isTold(all[index]?.child, message),
+  });
+  const state: State = { ...deps, all, gathering, hasServed: false, isStopping: false, roll };
   let rolling: Promise<void> | undefined;
   let isAskedAgain = false;
+
+  function roll(): Promise<void> {
+    isAskedAgain = true;
+    rolling ??= rolls().finally(() => (rolling = undefined));
+    return rolling;
+  }
 
   async function rolls(): Promise<void> {
     do {
@@ -82,11 +98,7 @@ export function createParent(deps: ParentDeps): Parent {
       if (!state.hasServed) await stopAll(state);
       return state.hasServed;
     },
-    roll() {
-      isAskedAgain = true;
-      rolling ??= rolls().finally(() => (rolling = undefined));
-      return rolling;
-    },
+    roll,
     stop: () => stopAll(state),
   };
 }
@@ -103,12 +115,15 @@ function startWorker(state: State, worker: Worker): Promise<boolean> {
     stderr: "inherit",
     serialization: "json",
     ipc(message: FromWorker) {
-      if (message.kind !== "serving") return;
-      child.isServing = true;
-      serving.resolve(true);
+      if (message.kind === "roll") void state.roll();
+      else if (message.kind === "serving") {
+        child.isServing = true;
+        serving.resolve(true);
+      } else state.gathering.heard(worker.index, message);
     },
     onExit(_, code, signal) {
       worker.child = undefined;
+      state.gathering.ended(worker.index);
       serving.resolve(false);
       gone.resolve(code ?? 1);
       if (!child.isRetiring) ended(state, worker, { code, signal, livedMs: performance.now() - startedMs });
@@ -161,13 +176,19 @@ async function retire({ all }: State, worker: Worker): Promise<void> {
   const { child } = worker;
   if (!child) return;
   child.isRetiring = true;
-  const message: ToWorker = { kind: "retire", among: all.filter((each) => each.child?.isServing).length };
-  try {
-    child.process.send(message);
-  } catch {
-    child.process.kill("SIGTERM");
-  }
+  const among = all.filter((each) => each.child?.isServing).length;
+  if (!isTold(child, { kind: "retire", among })) child.process.kill("SIGTERM");
   await child.gone;
+}
+
+/** False: there is nobody, or its channel is closed. */
+function isTold(child: Child | undefined, message: ToWorker): boolean {
+  try {
+    child?.process.send(message);
+    return child !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 async function stopAll(state: State): Promise<number> {

@@ -6,6 +6,7 @@ import type { Sql } from "postgres";
 import { randomBytes } from "node:crypto";
 import { schema } from "../../drizzle/postgres.ts";
 import { q } from "./database.ts";
+import { lookEvery } from "./look-around.ts";
 import type { ChangeKind, ChangeListener, Orm, Steps } from "./database.ts";
 
 const CHANNEL = "weir";
@@ -98,7 +99,7 @@ export function createChangeFeed(client: Sql, answered: () => void): ChangeFeed 
   const self = randomBytes(6).toString("hex");
   const versions: Versions = { listeners: new Map(), known: new Map(), hasMarks: false };
   let started: Promise<void> | undefined;
-  let poller: ReturnType<typeof setInterval> | undefined;
+  let stopPolling: (() => void) | undefined;
   let second: ReturnType<typeof setTimeout> | undefined;
   let isClosed = false;
   let isComparing = false;
@@ -133,8 +134,7 @@ export function createChangeFeed(client: Sql, answered: () => void): ChangeFeed 
   async function start(): Promise<void> {
     await compare(versions, client);
     if (isClosed) return;
-    poller = setInterval(() => void round(), POLL_MS);
-    poller.unref();
+    stopPolling = lookEvery(POLL_MS, () => void round());
     await round();
   }
 
@@ -173,7 +173,7 @@ export function createChangeFeed(client: Sql, answered: () => void): ChangeFeed 
     },
     close() {
       isClosed = true;
-      clearInterval(poller);
+      stopPolling?.();
       clearTimeout(second);
     },
   };

@@ -4,6 +4,7 @@ import { Database as BunSqlite } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { schema } from "../../drizzle/sqlite.ts";
 import type { Database, Orm, Steps } from "./database.ts";
+import { lookEvery } from "./look-around.ts";
 import { startReaders } from "./sqlite-readers.ts";
 import { BUSY_MS, createBusyQueue, patientOrm, SHORT_BUSY_MS } from "./sqlite-busy.ts";
 
@@ -159,9 +160,9 @@ export function sqliteDatabase(client: BunSqlite, path: string, mode: "read" | "
 
 /** Pages in the write-ahead log that are not in the file yet, 16 MB of them. */
 const CHECKPOINT_PAGES = 4000;
-const CHECKPOINT_LOOK_MS = 250;
+const CHECKPOINT_LOOK_MS = 500;
 /** So many looks without a write, ten seconds, and the page cache is given back: the system has the same pages. */
-const QUIET_LOOKS = 40;
+const QUIET_LOOKS = 20;
 
 /**
  * Copying a full write-ahead log into the file takes tens of milliseconds, which the event loop must not wait for:
@@ -173,7 +174,7 @@ function startCheckpoints(client: BunSqlite, copy: () => Promise<unknown>): { st
   let isRunning = false;
   let seenLog = -1;
   let quietLooks = 0;
-  const timer = setInterval(() => {
+  const stop = lookEvery(CHECKPOINT_LOOK_MS, () => {
     const state = isRunning || client.inTransaction ? null : look.get();
     if (state === null) return;
     quietLooks = state.log === seenLog ? quietLooks + 1 : 0;
@@ -190,11 +191,10 @@ function startCheckpoints(client: BunSqlite, copy: () => Promise<unknown>): { st
       .finally(() => {
         isRunning = false;
       });
-  }, CHECKPOINT_LOOK_MS);
-  timer.unref();
+  });
   return {
     stop() {
-      clearInterval(timer);
+      stop();
       // An open statement would keep the last checkpoint from folding the log away.
       look.finalize();
     },

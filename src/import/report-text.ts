@@ -5,6 +5,7 @@ import type { Language } from "../shared/enums.ts";
 import { FINDINGS } from "./findings.ts";
 import type { FindingLevel } from "./findings.ts";
 import type { Finding, ImportReport } from "./report.ts";
+import type { VerifyReport } from "./verify.ts";
 
 const TEXTS: Record<Language, Readonly<Record<string, string>>> = { zh: zhTexts, en: enTexts };
 const LEVELS: readonly FindingLevel[] = ["lost", "off", "changed", "note"];
@@ -46,5 +47,24 @@ export function reportLines(report: ImportReport, language: Language): string[] 
   lines.push("", say("report.seconds", { seconds }));
   if (report.expectedSeconds !== undefined)
     lines.push(say("report.expected", { seconds: report.expectedSeconds }));
+  return lines;
+}
+
+/** What a verification found, differences first. */
+export function verifyLines(report: VerifyReport, language: Language): string[] {
+  const say = sayIn(language);
+  const { compared, differenceCount, differences, servedOtherwise, repriced, auditDifferences } = report;
+  const isClean = differenceCount === 0 && auditDifferences === 0;
+  const lines = [say(isClean ? "verify.clean" : "verify.differences", { compared, count: differenceCount })];
+  for (const { what, id, source, found } of differences)
+    lines.push(`  ${say("verify.difference", { what, id, source, found })}`);
+  lines.push(say("verify.audit", { count: auditDifferences }));
+  if (servedOtherwise.length > 0)
+    lines.push(
+      say("verify.served", { count: servedOtherwise.length, ways: servedOtherwise.slice(0, 20).join("; ") }),
+    );
+  const { rows, same, unknown, models } = repriced;
+  lines.push(say("verify.repriced", { rows, same, unknown }));
+  for (const model of models) lines.push(`  ${say("verify.model", { ...model })}`);
   return lines;
 }

@@ -4,7 +4,7 @@ import type { SourceEngine } from "./dsn.ts";
 import type { Family } from "./family.ts";
 import type { FindingCode } from "./findings.ts";
 
-interface TableCount {
+export interface TableCount {
   read: number;
   carried: number;
   rejected: number;

@@ -31,6 +31,8 @@ export interface SourceDatabase {
   count(table: string): Promise<number>;
   /** Of a column of whole numbers: rows, greatest value, sum; as texts, so that any size compares. */
   figures(table: string, column: string): Promise<string>;
+  /** Calls of the log as `day` (Unix seconds), `model`, `n` and `total` quota: those that an import counts. */
+  callsByDay(): Promise<SourceRow[]>;
   close(): Promise<void>;
 }
 
@@ -88,6 +90,15 @@ function createSource(driver: SourceDriver): SourceDatabase {
         `select count(*) as n, max(${of}) as top, sum(${of}) as total from ${name(table)}`,
       );
       return [row?.["n"], row?.["top"], row?.["total"]].map(String).join("/");
+    },
+    callsByDay() {
+      const model = "rtrim(coalesce(model_name, ''))";
+      // MySQL would take names for one that differ in the case of their letters.
+      const exact = driver.engine === "mysql" ? `cast(${model} as binary)` : model;
+      return driver.query(
+        `select created_at - created_at % 86400 as day, ${exact} as model, count(*) as n, sum(quota) as total
+         from logs where type = 2 and user_id > 0 and coalesce(quota, 0) >= 0 group by 1, 2`,
+      );
     },
     close: () => driver.close(),
   };

@@ -74,6 +74,8 @@ test("the site has its name only when it is whole; a second import is refused", 
   expect([fileIn("site", "weir.sqlite"), fileIn("site", "weir.sqlite.importing")]).toEqual([true, false]);
   const again = await weir("site", source);
   expect([again.code, again.told.includes("empty installation")]).toEqual([1, true]);
+  expect((await weir("site", source, "--verify")).code).toBe(0);
+  expect(await weir("nowhere", source, "--verify")).toMatchObject({ code: 1, said: "" });
   const db = await connect({ dataDir: join(directory, "site"), databaseUrl: "" });
   try {
     expect((await audit(db)).differences).toEqual([]);

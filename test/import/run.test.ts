@@ -18,6 +18,7 @@ import type { ImportReport } from "../../src/import/report.ts";
 import { reportLines } from "../../src/import/report-text.ts";
 import { openSource } from "../../src/import/source.ts";
 import { readState } from "../../src/import/state.ts";
+import { verifyImport } from "../../src/import/verify.ts";
 import { MIGRATED, testClock } from "../core/ledger/support.ts";
 import { createTestDatabase, DATABASE_KINDS } from "../support/postgres.ts";
 import type { TestDatabase } from "../support/postgres.ts";
@@ -165,6 +166,64 @@ describe.each(DATABASE_KINDS)("an import into %s", (kind) => {
     ]);
   });
 
+  test("is verified against its source, and everything that is off is named with both figures", async () => {
+    async function verified() {
+      const source = await openSource(parseSource(OLD_SITE));
+      try {
+        return await verifyImport({ source, logs: source, db: whole, seal });
+      } finally {
+        await source.close();
+      }
+    }
+    const clean = await verified();
+    expect([clean.differences, clean.auditDifferences, clean.servedOtherwise]).toEqual([
+      [],
+      0,
+      // The old index had one way of the four that its channel names.
+      ["default/claude-3-opus", "vip/gpt-4o", "vip/claude-3-opus"],
+    ]);
+    expect(clean.compared).toBeGreaterThan(60);
+    expect(clean.repriced.rows).toBeGreaterThan(30);
+    const { orders, rollups, tokens, users } = whole.t;
+    const off = [
+      [users, "planWallet", 2, "users.quota"],
+      [tokens, "usedQuota", 1, "tokens.used_quota"],
+      [orders, "moneyMinor", 1, "orders.money"],
+    ] as const;
+    const bump = (by: number) =>
+      Promise.all(
+        off.map(([table, field, id]) =>
+          whole.orm
+            .update(table as typeof users)
+            .set({ [field]: sql`${(table as typeof users)[field as "planWallet"]} + ${by}` })
+            .where(sql`id = ${id}`),
+        ),
+      );
+    const hours = (by: number) =>
+      whole.orm
+        .update(rollups)
+        .set({ count: sql`${rollups.count} + ${by}` })
+        .where(sql`logged_count > 0`);
+    await bump(1);
+    await hours(1);
+    const { differences, auditDifferences } = await verified();
+    await bump(-1);
+    await hours(-1);
+    const named = differences.map(({ what, id, source, found }) => [
+      what,
+      id,
+      Number(found) - Number(source),
+    ]);
+    for (const [, , id, what] of off) expect(named).toContainEqual([what, String(id), 1]);
+    expect(named.some(([what]) => what === "log calls of a day")).toBe(true);
+    expect(auditDifferences).toBeGreaterThan(0);
+    expect((await verified()).differenceCount).toBe(0);
+    const never = await fresh();
+    const source = await openSource(parseSource(OLD_SITE));
+    expect(verifyImport({ source, logs: source, db: never, seal })).rejects.toThrow("nothing was imported");
+    await source.close();
+  });
+
   test("keeps its report, without the names in it", async () => {
     const twice = join(directory, `twice-${kind}.db`);
     copyFileSync(OLD_SITE, twice);
@@ -227,7 +286,7 @@ describe.each(DATABASE_KINDS)("an import into %s", (kind) => {
     expect(await contents(db)).toEqual(expected);
     expect(await differencesIn(db)).toEqual([]);
     expect(await readState(db)).toMatchObject({ stage: "done" });
-  });
+  }, 60_000);
 
   test("in two parts is the same as in one; the second alone is refused", async () => {
     const db = await fresh();

@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { statSync } from "node:fs";
 import { SQLITE_FILE } from "../../db/connect.ts";
+import { lookEvery } from "../../db/look-around.ts";
 import type { Deps } from "../deps.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { LedgerItem } from "./items.ts";
@@ -42,7 +43,7 @@ export function createLedgerHealth({
   // Another file under the name is another database: what this process writes goes into one that nobody will open.
   const watched = db.client ? [dataDir, join(dataDir, SQLITE_FILE)] : [dataDir];
   const known = watched.map(identityOf);
-  const timer = setInterval(() => {
+  const stop = lookEvery(LOOK_MS, () => {
     const gone = watched.find((path, index) => identityOf(path) !== known[index]);
     if ((gone === undefined) !== isThere) {
       isThere = gone === undefined;
@@ -54,8 +55,7 @@ export function createLedgerHealth({
         );
     }
     if (isThere) journal.lookAfterFiles();
-  }, LOOK_MS);
-  timer.unref();
+  });
 
   function recovers(): boolean {
     if (!lease.isHeld || !isThere || clock.monotonicMs() < downUntilMs) return false;
@@ -76,7 +76,7 @@ export function createLedgerHealth({
     assertLeaseHeld() {
       if (!lease.isHeld) throw new Error("this process no longer holds its node id");
     },
-    close: () => clearInterval(timer),
+    close: stop,
   };
 }
 

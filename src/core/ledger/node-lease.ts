@@ -6,6 +6,7 @@ import { hostname } from "node:os";
 import { and, eq, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
+import { lookEvery } from "../../db/look-around.ts";
 import { within } from "../kit/deadline.ts";
 import type { Clock, Logger } from "../deps.ts";
 import type { StorePosition } from "./journal/recovery.ts";
@@ -245,8 +246,7 @@ function keepLease(context: LeaseContext, incarnation: number, position: StorePo
       isRenewing = false;
     }
   }
-  const timer = isShared ? setInterval(() => void renew(), RENEW_MS) : undefined;
-  timer?.unref();
+  const stop = isShared ? lookEvery(RENEW_MS, () => void renew()) : undefined;
 
   return {
     nodeId,
@@ -270,7 +270,7 @@ function keepLease(context: LeaseContext, incarnation: number, position: StorePo
     },
     lose,
     async release() {
-      clearInterval(timer);
+      stop?.();
       if (!isShared || !isHeld) return;
       const letting = Promise.resolve(db.orm.update(nodes).set({ leaseUntil: 0 }).where(own));
       await within(DATABASE_WAIT_MS, letting).catch(() => undefined);

@@ -3,6 +3,7 @@
 import { sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { rawQuery } from "../../db/database.ts";
+import { lookEvery } from "../../db/look-around.ts";
 import type { RawRow } from "../../db/database.ts";
 import { within } from "../kit/deadline.ts";
 import type { Deps } from "../deps.ts";
@@ -45,7 +46,7 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
   let rank = 0;
   let beats = 0;
   let isBeating = false;
-  let timer: ReturnType<typeof setInterval> | undefined;
+  let stop: (() => void) | undefined;
 
   function run(statement: SQL): Promise<RawRow[]> {
     return within(BEAT_WAIT_MS, Promise.resolve(rawQuery(db.orm, statement)));
@@ -89,11 +90,10 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
           where key like ${`${NODE_PREFIX}%`} and value < ${now} - ${FORGET_SECONDS}::bigint`,
       );
       await beat();
-      timer = setInterval(() => void beatQuietly(), BEAT_MS);
-      timer.unref();
+      stop = lookEvery(BEAT_MS, () => void beatQuietly());
     },
     async close() {
-      clearInterval(timer);
+      stop?.();
       await run(sql`delete from marks where key = ${key}`).catch(() => undefined);
     },
   };

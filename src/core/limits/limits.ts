@@ -88,7 +88,7 @@ export interface LimitBook {
   limitsOfUser(user: Pick<UserAccount, "group" | "limits">): KeyLimits | undefined;
   /** Who is told of budgets that run out. */
   warnBy(tell: (warning: BudgetWarning) => void): void;
-  /** Tells the other nodes and hears them now, as it does every 400 ms; at once where there is one node. Never rejects. */
+  /** Tells the other nodes and hears them now, as it does twice a second; at once where there is one node. Never rejects. */
   exchange(): Promise<void>;
   /** Where the calls are found that are open when a limit is set. */
   watch(open: Iterable<OpenCall>): void;

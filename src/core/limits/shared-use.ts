@@ -2,12 +2,13 @@
 // others told. Refuses to trust a node that has been silent for some seconds.
 import { sql } from "drizzle-orm";
 import { q, rawQuery } from "../../db/database.ts";
+import { lookEvery } from "../../db/look-around.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import type { Deps } from "../deps.ts";
 import { NOTHING_ELSEWHERE } from "./owner-use.ts";
 import type { OwnerKind, OwnerUse } from "./owner-use.ts";
 
-const ROUND_MS = 400;
+const ROUND_MS = 500;
 /** A node that says nothing for so long has ended, or has lost the database: its calls count no more. */
 const SILENT_SECONDS = 15;
 /** Owners that nobody asked for in this time are not read; what is told of them stays until it is nothing. */
@@ -77,12 +78,11 @@ export function startSharing(
       }));
   }
 
-  const timer = setInterval(() => void round(), ROUND_MS);
-  timer.unref();
+  const stop = lookEvery(ROUND_MS, () => void round());
   return {
     round,
     async close() {
-      clearInterval(timer);
+      stop();
       await running;
       if (told.size === 0) return;
       await db

@@ -5,12 +5,13 @@ import type { AccountLimits } from "./account-cache.ts";
 import { createAccountLookups, MAX_KEY_LENGTH } from "./account-lookups.ts";
 import { createAccountQueries } from "./account-queries.ts";
 import { createReadsInFlight } from "./account-reads.ts";
+import { lookEvery } from "../../db/look-around.ts";
 import { createAccountRefresh } from "./account-refresh.ts";
 import type { Deps, LedgerAccounts } from "../deps.ts";
 import { sha256Hex } from "../kit/seal.ts";
 
 const LIMITS: AccountLimits = { maxTokens: 200_000, maxUsers: 200_000, maxMisses: 10_000 };
-const REFRESH_MS = 750;
+const REFRESH_MS = 500;
 /** So long a call with an account that is not in memory waits for a database that is away. */
 const AWAY_WAIT_MS = 10_000;
 
@@ -69,8 +70,7 @@ export async function createAccounts({
   await db.onChange("users", { changed: rereading(lookups.reloadUser), lost });
   await db.onChange("tokens", { changed: rereading(lookups.reloadToken), lost });
 
-  const timer = isShared && refreshMs > 0 ? setInterval(() => void refresh(), refreshMs) : undefined;
-  timer?.unref();
+  const stop = isShared && refreshMs > 0 ? lookEvery(refreshMs, () => void refresh()) : undefined;
 
   return {
     tokenByKey: lookups.tokenByKey,
@@ -112,7 +112,7 @@ export async function createAccounts({
     isCertain: (id) => !uncertain.has(id),
     refresh,
     close() {
-      clearInterval(timer);
+      stop?.();
     },
   };
 }

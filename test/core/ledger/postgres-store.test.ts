@@ -12,6 +12,7 @@ import { settlementRow } from "../../../src/core/logs/rows.ts";
 import type { Database } from "../../../src/db/database.ts";
 import { Failure } from "../../../src/shared/failures.ts";
 import { FORTY_DAYS_MS } from "../../support/clock.ts";
+import { untilSo } from "../../support/turns.ts";
 import { openBooks, requestId, settlement, silent, startBooks } from "./support.ts";
 import type { Books, TestBooks } from "./support.ts";
 
@@ -163,6 +164,18 @@ describe("journal of one node", () => {
     fault = undefined;
     books = await startBooks("postgres", { wrap, databaseWaitMs: 500 });
     await books.addChannel();
+  });
+
+  test("calls one after another are brought in together and soon, without anybody asking", async () => {
+    const user = await books.addUser(RICH);
+    await books.ledger.flush();
+    transactions = 0;
+    for (let call = 0; call < 20; call++) await spend(books, user.id, 7);
+    await untilSo(() => books.ledger.backlog() === 0);
+    expect(transactions).toBeLessThan(10);
+    expect(user).toMatchObject({ quota: RICH - 140, usedQuota: 140, requestCount: 20, reserved: 0 });
+    await books.expectBalanced();
+    await books.close();
   });
 
   test("while the database is away calls are settled and nothing is lost; it gets them when it is back", async () => {

@@ -1,0 +1,87 @@
+// The parent alone, with workers that are a line of script: when it starts one again, when it gives up, and whom it asks to end.
+// Refuses real workers: test/attack/workers.test.ts has them.
+import { afterEach, expect, test } from "bun:test";
+import { createParent } from "../../src/cluster/parent.ts";
+import type { Parent } from "../../src/cluster/parent.ts";
+
+/** Serves, and ends when it is told to, or when a signal comes; `more` is run when it serves. */
+const worker = (more = "") => `
+  process.on("message", ({ kind }) => kind === "retire" && process.exit(0));
+  process.on("SIGTERM", () => process.exit(0));
+  setInterval(() => {}, 1000);
+  process.send({ kind: "serving" });
+  ${more}`;
+
+let parent: Parent | undefined;
+afterEach(async () => {
+  await parent?.stop();
+  parent = undefined;
+});
+
+interface Started {
+  parent: Parent;
+  /** Indexes of the workers in the order of their starts, and what was logged. */
+  starts: number[];
+  said: { text: string; fields: Record<string, unknown> | undefined }[];
+}
+
+/** `scripts`: what the first, second, … process of all runs; the last one's goes on. */
+function parentOf(workers: number, ...scripts: string[]): Started {
+  const starts: number[] = [];
+  const said: Started["said"] = [];
+  const say = (text: string, fields?: Record<string, unknown>) => void said.push({ text, fields });
+  const command = ["-e", `new Function("process", process.env.SCRIPT)(process)`];
+  parent = createParent({
+    workers,
+    command: [process.execPath, ...command],
+    environmentOf(index) {
+      const script = scripts[Math.min(starts.length, scripts.length - 1)] ?? "";
+      starts.push(index);
+      return { ...Bun.env, SCRIPT: script };
+    },
+    logger: { info: say, warn: say, error: say },
+  });
+  return { parent, starts, said };
+}
+
+async function until(look: () => boolean): Promise<void> {
+  while (!look()) await Bun.sleep(5);
+}
+
+test("a worker that cannot start ends all of them: a wrong setting is no crash", async () => {
+  const { parent: own, starts } = parentOf(2, worker(), "process.exit(1)");
+  expect(await own.start()).toBe(false);
+  expect(starts).toEqual([0, 1]);
+});
+
+test("one that crashes is started again, after pauses that grow", async () => {
+  const crash = worker("setTimeout(() => process.exit(3), 1)");
+  const { parent: own, starts, said } = parentOf(1, crash, crash, worker());
+  expect(await own.start()).toBe(true);
+  await until(() => starts.length === 3);
+  const ends = said.filter(({ text }) => text.startsWith("a worker ended"));
+  expect(ends.map(({ fields }) => [fields?.["code"], fields?.["inMs"]])).toEqual([
+    [3, 500],
+    [3, 1000],
+  ]);
+}, 20_000);
+
+test("a worker may ask that all begin anew, one after the other; a stop asks each and takes its exit code", async () => {
+  const once = worker(`process.send({ kind: "roll" })`);
+  const { parent: own, starts, said } = parentOf(2, worker(), once, worker());
+  expect(await own.start()).toBe(true);
+  await until(() => said.some(({ text }) => text === "all workers were replaced"));
+  expect(starts).toEqual([0, 1, 0, 1]);
+  expect(await own.stop()).toBe(0);
+}, 20_000);
+
+test("a roll ends at the first worker that cannot start, and the others stay", async () => {
+  const { parent: own, starts, said } = parentOf(2, worker(), worker(), "process.exit(1)", worker());
+  expect(await own.start()).toBe(true);
+  await own.roll();
+  expect(starts).toEqual([0, 1, 0]);
+  expect(said.at(-1)?.text).toContain("the others stay as they are");
+  // It is tried again like one that crashed.
+  await until(() => starts.length === 4);
+  expect(starts).toEqual([0, 1, 0, 0]);
+}, 20_000);

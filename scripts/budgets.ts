@@ -236,7 +236,7 @@ const MOST_SHIFT = 0.002;
  * What is asked for while the first rows are read. A page that shows the first rows of a sheet and edits it as a whole: thousands
  * of models do not travel in its markup. What stands below a dashboard and is asked for when it comes near the window.
  */
-const BEYOND_FIRST_ROWS = new Set(["/api/price/desk", "/api/data/margin"]);
+const BEYOND_FIRST_ROWS = new Set(["/api/price/desk", "/api/data/margin", "/api/data/cache"]);
 const DATA_REQUESTS = new Set(["fetch", "xhr", "eventsource", "websocket"]);
 
 export interface Visitor {

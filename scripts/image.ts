@@ -72,10 +72,8 @@ export function assemble(binary: string, dir: string, settings: ImageSettings): 
 
 /** Words that run a command in it as the image's user; /proc is there as in any container, and nowhere outside. */
 export function inChroot(dir: string, { user, group }: ImageSettings, command: readonly string[]): string[] {
-  const script = 'mount --bind /proc "$0/proc" && exec chroot --userspec="$1" "$0" "$@"'.replace(
-    '"$@"',
-    '"${@:2}"',
-  );
+  // bash's own words: the first argument is the directory, the second the user.
+  const script = 'mount --bind /proc "$0/proc" && exec chroot --userspec="$1" "$0" "${@:2}"';
   return ["unshare", "--mount", "--", "bash", "-c", script, dir, `${user}:${group}`, ...command];
 }
 

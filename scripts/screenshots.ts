@@ -74,6 +74,18 @@ const OVER: readonly Shot[] = [
     },
   },
   {
+    name: "channel-route",
+    path: "/channel?route=1",
+    role: "root",
+    act: async (tab) => {
+      await tab.locator("dialog [name=model]").fill("gpt-4o");
+      await tab.locator("dialog [name=session]").fill("a session");
+      const told = tab.waitForResponse((response) => response.url().endsWith("/api/channel/route"));
+      await tab.locator("dialog footer .btn-primary, dialog .btn-primary").last().click();
+      await told;
+    },
+  },
+  {
     name: "inbox-bell",
     path: "/token",
     role: "root",

@@ -8,6 +8,7 @@ import { steerAway, steerToAll, workerAt } from "./cluster/steer.ts";
 import type { Env } from "./env.ts";
 import { cannotListen, replaceProcess } from "./env.ts";
 import { listen } from "./http/listen.ts";
+import { mergedText } from "./observe/metrics.ts";
 import { drainSockets } from "./http/sockets.ts";
 import { uncaughtPolicy } from "./uncaught.ts";
 
@@ -163,8 +164,14 @@ export async function serve(env: Env, services: Services, app: AnyElysia): Promi
       if (isSteered) await Bun.sleep(ARRIVING_MS);
       end("retire", 0, { isSteered });
     };
-    parent = openWorkerEnd((among) => void retire(among));
-    parent.tell({ kind: "serving" });
+    const { metrics, gateway } = services;
+    const channel = (parent = openWorkerEnd({
+      onRetire: (among) => void retire(among),
+      snapshot: () => metrics.snapshot(),
+    }));
+    // Whoever is asked answers for all of them.
+    gateway.metrics.text = async () => mergedText(await channel.gather());
+    channel.tell({ kind: "serving" });
   }
   return { port, stop };
 }

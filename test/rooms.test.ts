@@ -28,7 +28,7 @@ const RULES: Record<string, readonly string[]> = {
   /** Everybody may report to it; it knows nobody. */
   "src/observe": [],
   /** Workers and their parent. */
-  "src/cluster": [],
+  "src/cluster": ["src/observe"],
   "src/core/kit": ["src/core/deps.ts", "src/db", "src/shared"],
   "src/core/logs": ["src/core/deps.ts", "src/core/kit", "src/db", "src/shared", "drizzle"],
   "src/core/options": ["src/core/kit", "src/db", "src/shared", "drizzle"],

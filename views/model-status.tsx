@@ -41,7 +41,8 @@ const TOP: Readonly<Record<StatusTone, number>> = { success: 0, warning: 6, erro
 function Days({ runs, said, days }: { runs: readonly DayRun[]; said: string; days: number }) {
   return (
     <svg
-      className="h-5 w-full min-w-0"
+      className="w-full min-w-0"
+      height="20"
       viewBox={`0 0 ${days * 4} 20`}
       preserveAspectRatio="none"
       role="img"
@@ -51,7 +52,7 @@ function Days({ runs, said, days }: { runs: readonly DayRun[]; said: string; day
         <rect
           key={from}
           data-tone={tone}
-          className={tone === "off" ? "fill-base-300" : "fill-(--tone)"}
+          fill={tone === "off" ? "var(--color-base-300)" : "var(--tone)"}
           x={from * 4}
           width={length * 4}
           y={TOP[tone]}
@@ -65,7 +66,7 @@ function Days({ runs, said, days }: { runs: readonly DayRun[]; said: string; day
 
 function Line({ name, state, tone, firstToken, share, runs, said, days }: ModelLine & { days: number }) {
   return (
-    <li className="grid gap-x-6 gap-y-1 border-b border-base-300 py-2 sm:grid-cols-[minmax(0,5fr)_minmax(0,6fr)] sm:items-center">
+    <li className="grid items-center gap-x-6 gap-y-1 border-b border-base-300 py-2 sm:grid-cols-2">
       <div className="flex flex-wrap items-baseline justify-between gap-x-4">
         <code className="wrap-anywhere">{name}</code>
         <span className="status-word text-dense" data-tone={tone}>
@@ -88,10 +89,10 @@ export function ModelStatusView(props: ModelStatusProps) {
   const { t, title, summary, tone, at, notices, makers, days, more } = props;
   return (
     <div data-part="status" tabIndex={-1} className="grid gap-6 outline-0">
-      <svg className="absolute size-0" aria-hidden>
+      <svg className="absolute" width="0" height="0" aria-hidden>
         <defs>
           <pattern id="day-gaps" width="4" height="20" patternUnits="userSpaceOnUse">
-            <rect x="3" width="1" height="20" className="fill-base-100" />
+            <rect x="3" width="1" height="20" fill="var(--color-base-100)" />
           </pattern>
         </defs>
       </svg>
@@ -112,7 +113,7 @@ export function ModelStatusView(props: ModelStatusProps) {
       {notices.length > 0 ? (
         <ul className="grid gap-2">
           {notices.map(({ names, text, until }) => (
-            <li key={`${names} ${text}`} className="alert alert-soft alert-warning block">
+            <li key={`${names} ${text}`} className="alert alert-soft block" data-tone="warning">
               <b className="wrap-anywhere">{names}</b> <span className="wrap-anywhere">{text}</span>{" "}
               {until === "" ? null : <span className="whitespace-nowrap">{until}</span>}
             </li>

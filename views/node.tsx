@@ -88,8 +88,8 @@ export function NodeView({ t, title, at, nodes, site, channels }: NodeViewProps)
           {t("status.again")}
         </a>
       </header>
-      <div className="grid items-start gap-6 lg:grid-cols-2">
-        <section className={`grid gap-3 ${isLone ? "" : "lg:col-span-2"}`} aria-labelledby="node-nodes">
+      <div className={`grid items-start gap-6 ${isLone ? "lg:grid-cols-2" : ""}`}>
+        <section className="grid gap-3" aria-labelledby="node-nodes">
           <h2 id="node-nodes" className="text-base">
             {t("status.nodes")}
           </h2>
@@ -99,7 +99,7 @@ export function NodeView({ t, title, at, nodes, site, channels }: NodeViewProps)
             ))}
           </ul>
         </section>
-        <div className={`grid items-start gap-6 ${isLone ? "" : "lg:col-span-2 lg:grid-cols-2"}`}>
+        <div className={`grid items-start gap-6 ${isLone ? "" : "lg:grid-cols-2"}`}>
           <section className="grid gap-2" aria-labelledby="node-site">
             <h2 id="node-site" className="text-base">
               {t("status.site")}

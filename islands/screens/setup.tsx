@@ -92,9 +92,16 @@ export default function SetupScreen() {
   return (
     <section className="mx-auto w-full max-w-[640px]">
       <h1>{t("setup.title")}</h1>
-      <p className="mt-1 text-muted">{t("setup.intro")}</p>
-      <StepList names={STEPS} at={step} onOpen={go} />
-      {isMoveIn ? <MoveIn isRunning={isMoving} onBack={() => setMoveIn(false)} /> : null}
+      {isMoveIn ? (
+        <div className="mt-5">
+          <MoveIn isRunning={isMoving} onBack={() => setMoveIn(false)} />
+        </div>
+      ) : (
+        <>
+          <p className="mt-1 text-muted">{t("setup.intro")}</p>
+          <StepList names={STEPS} at={step} onOpen={go} />
+        </>
+      )}
       <form
         hidden={isMoveIn}
         ref={form.element}

@@ -111,6 +111,7 @@ function progressOf(tell: (text: string) => void, total: number): (table: string
   let lastMs = startedMs;
   let done = 0;
   return (table, rows) => {
+    if (rows === 0) return tell(table);
     done += rows;
     const nowMs = performance.now();
     if (nowMs - lastMs < PROGRESS_MS) return;

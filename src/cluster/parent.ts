@@ -2,6 +2,8 @@
 // ends with all of them. It serves nothing itself, so that it stays small and has nothing to crash on.
 // Refuses to go on without a worker that ever served: a wrong setting is no crash.
 import type { FromWorker, ToWorker } from "./control.ts";
+import { createGathering } from "./figures.ts";
+import type { Gathering } from "./figures.ts";
 
 const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 30_000;
@@ -52,6 +54,8 @@ interface Worker {
 
 interface State extends ParentDeps {
   readonly all: readonly Worker[];
+  /** What each counts, for the one that is asked. */
+  readonly gathering: Gathering;
   /** All have served once. */
   hasServed: boolean;
   isStopping: boolean;
@@ -60,13 +64,17 @@ interface State extends ParentDeps {
 }
 
 export function createParent(deps: ParentDeps): Parent {
-  const all = Array.from({ length: deps.workers }, (_, index) => ({
+  const all: Worker[] = Array.from({ length: deps.workers }, (_, index) => ({
     index,
     child: undefined,
     crashes: 0,
     retry: undefined,
   }));
-  const state: State = { ...deps, all, hasServed: false, isStopping: false, roll };
+  const gathering = createGathering({
+    running: () => all.filter(({ child }) => child !== undefined).map(({ index }) => index),
+    send: (index, message) => isTold(all[index]?.child, message),
+  });
+  const state: State = { ...deps, all, gathering, hasServed: false, isStopping: false, roll };
   let rolling: Promise<void> | undefined;
   let isAskedAgain = false;
 
@@ -108,13 +116,14 @@ function startWorker(state: State, worker: Worker): Promise<boolean> {
     serialization: "json",
     ipc(message: FromWorker) {
       if (message.kind === "roll") void state.roll();
-      else {
+      else if (message.kind === "serving") {
         child.isServing = true;
         serving.resolve(true);
-      }
+      } else state.gathering.heard(worker.index, message);
     },
     onExit(_, code, signal) {
       worker.child = undefined;
+      state.gathering.ended(worker.index);
       serving.resolve(false);
       gone.resolve(code ?? 1);
       if (!child.isRetiring) ended(state, worker, { code, signal, livedMs: performance.now() - startedMs });
@@ -167,13 +176,19 @@ async function retire({ all }: State, worker: Worker): Promise<void> {
   const { child } = worker;
   if (!child) return;
   child.isRetiring = true;
-  const message: ToWorker = { kind: "retire", among: all.filter((each) => each.child?.isServing).length };
-  try {
-    child.process.send(message);
-  } catch {
-    child.process.kill("SIGTERM");
-  }
+  const among = all.filter((each) => each.child?.isServing).length;
+  if (!isTold(child, { kind: "retire", among })) child.process.kill("SIGTERM");
   await child.gone;
+}
+
+/** False: there is nobody, or its channel is closed. */
+function isTold(child: Child | undefined, message: ToWorker): boolean {
+  try {
+    child?.process.send(message);
+    return child !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 async function stopAll(state: State): Promise<number> {

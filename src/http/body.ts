@@ -87,6 +87,9 @@ export async function readConsoleBody(
   const text = await readText(request, rule);
   if (text === "") return null;
   const body: unknown = JSON.parse(text);
+  // No call takes anything else. The framework would make an object of it, a member for each character or item: of a text as
+  // long as a body may be, most of a second in which nobody else is answered.
+  if (typeof body !== "object" || Array.isArray(body)) throw new SyntaxError("no object");
   assertPlain(body);
   return body;
 }

@@ -128,6 +128,8 @@ async function setCounters(db: Database, { counters, database }: Head): Promise<
         );
     if (database > 0) yield* writeMark(db, tx, NUMBER_KEY, database);
   });
+  // Its planner knows nothing of rows that came just now.
+  if (db.kind === "postgres") await db.atomic((tx) => q(rawQuery(tx, sql`analyze`)));
 }
 
 /** The database is whole and proved: servers may start on it. */
@@ -141,7 +143,7 @@ export interface Entered {
   tables: Readonly<Record<string, TableProof>>;
 }
 
-/** Told after each batch. */
+/** Told after each batch; without rows it is a sentence. */
 export type EnterProgress = (table: string, rows: number) => void;
 
 /** Throws TransferRefused. What was entered before it threw stays, and is gone on from; `release` ends it. */

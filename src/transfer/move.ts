@@ -93,6 +93,7 @@ async function into(
   const db = await connect(target, undefined, undefined, target.file);
   try {
     const { head, tables } = await enterLines(db, lines, tell);
+    tell("reading the target again, and auditing it", 0);
     const snapshot = await openSnapshot(target, target.file);
     try {
       const own = await prove(snapshot, { tables, books, options });

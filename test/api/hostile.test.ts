@@ -139,15 +139,19 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     g.upstream.reset();
   });
 
+  const isLong = Bun.env["WEIR_LONG"] === "1";
+
   /**
-   * Every pair of field and value is sent in every run: a third of them to PostgreSQL, another third for each call, the rest to
+   * Every pair of call and value is sent in every run: a third of them to PostgreSQL, another third for each call, the rest to
    * SQLite. What a value becomes in a database hangs on the value, and each meets both by many calls. The long run sends all
    * to both.
    */
   const metBy = (values: readonly string[], turn: number) =>
-    values.filter(
-      (_, at) => Bun.env["WEIR_LONG"] === "1" || ((at + turn) % 3 === 0) === (database === "postgres"),
-    );
+    values.filter((_, at) => isLong || ((at + turn) % 3 === 0) === (database === "postgres"));
+
+  /** Of these what one field of a call takes: half of them in turn. The other half meets the fields beside it. */
+  const metByField = (values: readonly string[], turn: number, place: number) =>
+    metBy(values, turn).filter((_, at) => isLong || at % 2 === place % 2);
 
   let serial = 0;
 
@@ -212,10 +216,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const bad: string[] = [];
     let sent = 0;
     for (const [turn, route] of routes.entries()) {
-      const values = metBy(VALUES, turn);
-      for (const field of [...route.body, "__proto__", "unknown"]) {
+      for (const [place, field] of [...route.body, "__proto__", "unknown"].entries()) {
         if (route.body.length === 0) break;
-        for (const value of values) {
+        for (const value of metByField(VALUES, turn, place)) {
           // Setting a quota to a whole number, or changing it by one, is what the fields are for.
           if (
             route.name === "PUT /api/user/" &&
@@ -235,7 +238,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       }
     }
     expect(bad).toEqual([]);
-    expect(sent).toBeGreaterThan(2000);
+    expect(sent).toBeGreaterThan(1500);
     expect(await Promise.all([g.balance(root.id), g.balance(victim.id)])).toEqual(before);
     await expectUnharmed();
   }, 120_000);

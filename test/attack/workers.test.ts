@@ -142,6 +142,22 @@ test("SIGHUP replaces both, one after the other, beside a newer release's schema
   for (const [index, pid] of after) expect(pid).not.toBe(before.get(index) ?? 0);
 }, 60_000);
 
+test("whichever worker is asked for the metrics answers for all of them, also for those that were replaced", async () => {
+  const requests = async (): Promise<number> => {
+    const text = await (await fetch(`${site.server.url}/metrics`, { keepalive: false })).text();
+    const line = text
+      .split("\n")
+      .find((each) => each.startsWith('weir_requests_total{endpoint="chat",outcome="ok"}'));
+    return Number(line?.split(" ").at(-1) ?? 0);
+  };
+  const before = await requests();
+  const made = answered.length;
+  for (let index = 0; index < 20; index++) expect(await call()).toBe(200);
+  expect(answered.length).toBe(made + 20);
+  // Two workers had their part in them, whoever is asked.
+  for (let index = 0; index < 4; index++) expect(await requests()).toBe(before + 20);
+});
+
 test("what one worker is told is in force in the other within a second", async () => {
   const person = await site.person(1_000_000_000);
   const own = await person.key();

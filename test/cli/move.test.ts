@@ -81,6 +81,11 @@ async function serve({ dataDir, databaseUrl = "" }: Place): Promise<ServerProces
 async function expectServes(at: Place, key: string): Promise<void> {
   const server = await serve(at);
   expect((await callPlan(server.url, key, { id: "after" })).status).toBe(200);
+  // From another directory too: a shared database knows who runs on it.
+  if (at.databaseUrl) {
+    const elsewhere = { dataDir: newDirectory(), databaseUrl: at.databaseUrl };
+    expect(run(elsewhere, ["move", newDirectory()]).err).toContain("a server runs on the source");
+  }
   await server.stop();
   expect(run(at, ["audit"])).toMatchObject({ code: 0, out: expect.stringContaining("No difference") });
 }
@@ -128,7 +133,7 @@ test("from the file to PostgreSQL and back: killed on the way it goes on; the sa
   expect(run(back, ["export", "--everything"]).out === run(there, ["export", "--everything"]).out).toBe(true);
   expect(existsSync(join(back.dataDir, "weir.sqlite.moving"))).toBe(false);
   await expectServes(back, key);
-}, 120_000);
+}, 240_000);
 
 test("as a file, with the key under a passphrase: on another machine it serves on", async () => {
   site = await startSite({ env: OWN_FILES });

@@ -7,8 +7,7 @@ import { launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { gate, refuse, startFakeUpstream, stream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
-import { extremeFonts, setFont } from "../support/fonts.ts";
-import type { ExtremeFonts } from "../support/fonts.ts";
+import { extremeFonts, SEEN_AT_LEAST, setFont } from "../support/fonts.ts";
 import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF } from "../support/hands.ts";
 import type { Manner } from "../support/hands.ts";
 import { startOperator } from "../support/operator.ts";
@@ -285,17 +284,10 @@ describe("the playground under strain", () => {
         .map((each) => each.outerHTML.slice(0, 120));
     });
 
-  const SEEN: [number, number, keyof ExtremeFonts][] = [
-    [1440, 900, "widest"],
-    [1152, 768, "narrowest"],
-    [1024, 768, "widest"],
-    [360, 740, "narrowest"],
-    [360, 740, "widest"],
-  ];
-
-  test.each(SEEN)(
-    "at %d × %d px in the %s face nothing lies beyond the edge, answers side by side included",
-    async (width, height, face) => {
+  // Under WEIR_LONG at every width.
+  test.each(SEEN_AT_LEAST)(
+    "at $width × $height px in the $font face nothing lies beyond the edge, answers side by side included",
+    async ({ width, height, font: face }) => {
       upstream.always(() => stream(WIDE, { usage: USAGE }));
       const visit = await open({ viewport: { width, height } });
       const { page } = visit;

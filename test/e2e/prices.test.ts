@@ -1,5 +1,6 @@
 // A model without a price is told before anybody calls it: in the channel editor, when saved and tested, beside a key and on
-// the dashboard; the root user sets one on the spot, and the next call is let through. Every width, both languages.
+// the dashboard; the root user sets one on the spot, and the next call is let through. Both languages; every
+// width under WEIR_LONG.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright";
 import { startTestApp } from "../support/app.ts";
@@ -9,23 +10,10 @@ import { launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { startFakeUpstream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
-import { extremeFonts, setFont } from "../support/fonts.ts";
-import type { ExtremeFonts } from "../support/fonts.ts";
-
-interface Seen {
-  width: number;
-  height: number;
-  font: keyof ExtremeFonts;
-}
+import { extremeFonts, SEEN_AT_LEAST, setFont } from "../support/fonts.ts";
+import type { ExtremeFonts, Seen } from "../support/fonts.ts";
 
 const WIDE: Seen = { width: 1440, height: 900, font: "widest" };
-const SEEN: readonly Seen[] = [
-  WIDE,
-  { width: 1152, height: 768, font: "narrowest" },
-  { width: 1024, height: 768, font: "widest" },
-  { width: 360, height: 740, font: "narrowest" },
-  { width: 360, height: 740, font: "widest" },
-];
 
 let fonts: ExtremeFonts;
 let app: TestApp;
@@ -91,7 +79,7 @@ const isWithin = (page: Page, selector: string) =>
       ),
     );
 
-describe.each(SEEN)("at $width px with the $font font", (seen) => {
+describe.each(SEEN_AT_LEAST)("at $width px with the $font font", (seen) => {
   const model = `house-${seen.width}-${seen.font}`;
 
   test("from the refusal on the dashboard and in the editor to a price and a call that is let through", async () => {

@@ -1,12 +1,13 @@
 // What came of an action is in sight where it was asked for: models fetched below a long form, a test of a channel whose row
-// is on another page, a save that was refused inside a drawer. Widths and faces of the issue; a provider that refuses.
+// is on another page, a save that was refused inside a drawer. Widths and faces of the issue, all of them under WEIR_LONG; a
+// provider that refuses.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Locator } from "playwright";
 import { launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { json, refuse, startFakeUpstream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
-import { SEEN, useFont } from "../support/fonts.ts";
+import { SEEN_AT_LEAST, useFont } from "../support/fonts.ts";
 import type { Seen } from "../support/fonts.ts";
 import { signIn, startSample } from "../support/sample.ts";
 import type { Sample } from "../support/sample.ts";
@@ -49,7 +50,7 @@ async function isSeen(at: Locator): Promise<boolean> {
   });
 }
 
-describe.each(SEEN)("at $width px with the $font face", (seen) => {
+describe.each(SEEN_AT_LEAST)("at $width px with the $font face", (seen) => {
   test("fetched models come into sight with the focus, and a refusal with its reason", async () => {
     const { page, close } = await open("/channel?new=1", seen);
     const dialog = page.locator("dialog[open]");

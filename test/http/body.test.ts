@@ -68,6 +68,11 @@ test("a stranger's large body is answered with 401 and not read", async () => {
   expect([answer.status, answer.body["code"]]).toEqual([401, "auth_not_signed_in"]);
 });
 
+test.each(['"text"', "7", "true", '[{"name":"k"}]'])("%s is no body of a call", async (text) => {
+  const answer = await post("/api/token/", text, { ...user.headers, ...JSON_TYPE });
+  expect([answer.body["success"], answer.body["code"]]).toEqual([false, "invalid_params"]);
+});
+
 test.each([
   "application/json",
   "application/json; charset=utf-8",

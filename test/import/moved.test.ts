@@ -5,6 +5,9 @@ import { and, eq } from "drizzle-orm";
 import { importCommand } from "../../src/cli/import-command.ts";
 import { audit } from "../../src/core/ledger/audit.ts";
 import { isQuiet } from "../../src/core/options/quiet.ts";
+import { parseSource } from "../../src/import/dsn.ts";
+import { openSource } from "../../src/import/source.ts";
+import { verifyImport } from "../../src/import/verify.ts";
 import { LogType } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp } from "../support/app.ts";
@@ -53,11 +56,12 @@ describe.each(Bun.env["WEIR_LONG"] === "1" ? ALL : SAMPLE)("%s in %s, to %s", (f
   let app: TestApp;
   let before = "";
   let second = { code: 0, said: "" };
+  let verified = { code: 0, said: "" };
   const told: string[] = [];
 
-  const runImport = () =>
+  const runImport = (...args: string[]) =>
     importCommand({
-      args: [source.address],
+      args: [source.address, ...args],
       dataDir: place.dataDir,
       databaseUrl: place.databaseUrl ?? "",
       encryptionKey: ENCRYPTION_KEY,
@@ -77,6 +81,8 @@ describe.each(Bun.env["WEIR_LONG"] === "1" ? ALL : SAMPLE)("%s in %s, to %s", (f
     expect([code, told.join("\n")]).toEqual([0, expect.stringContaining("reading ")]);
     told.length = 0;
     second = { code: await runImport(), said: told.join("\n") };
+    told.length = 0;
+    verified = { code: await runImport("--verify"), said: told.join("\n") };
     const env = { DATA_DIR: place.dataDir, DATABASE_URL: place.databaseUrl ?? "", ENCRYPTION_KEY };
     app = await startTestApp({ env });
   });
@@ -119,6 +125,10 @@ describe.each(Bun.env["WEIR_LONG"] === "1" ? ALL : SAMPLE)("%s in %s, to %s", (f
       said: expect.stringMatching(/empty (installation|database)/) as string,
     });
     expect(await source.digest()).toBe(before);
+  });
+
+  test("verified, it is as it stood in the source", () => {
+    expect([verified.code, verified.said]).toEqual([0, expect.any(String)]);
   });
 
   test("it stands closed and quiet until root, who signs in by the old password, opens it", async () => {
@@ -217,9 +227,15 @@ describe.each(Bun.env["WEIR_LONG"] === "1" ? ALL : SAMPLE)("%s in %s, to %s", (f
     if (family === "new-api-v1") expect((await call(KEYS.long)).status).toBe(200);
   });
 
-  test("the audit finds nothing", async () => {
+  test("the audit finds nothing; a verification finds what calls have changed since, by name", async () => {
     await app.deps.ledger.flush();
     const { differences } = await audit(app.deps.db);
     expect(differences).toEqual([]);
+    const read = await openSource(parseSource(source.address));
+    const { db, seal } = app.deps;
+    const report = await verifyImport({ source: read, logs: read, db, seal });
+    await read.close();
+    expect(report.differences).toContainEqual(expect.objectContaining({ what: "users.used_quota", id: "2" }));
+    expect(report.differences.filter(({ what }) => what.includes("secret"))).toEqual([]);
   });
 });

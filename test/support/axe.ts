@@ -14,9 +14,11 @@ export interface Look {
   only?: readonly string[];
   /** The words of the other language, in colours that were looked at: all but these rules. */
   without?: readonly string[];
+  /** What opened over a page that was looked at: this element alone. */
+  within?: string;
 }
 
-export async function violationsOf(page: Page, { only, without = [] }: Look = {}): Promise<string[]> {
+export async function violationsOf(page: Page, { only, without = [], within }: Look = {}): Promise<string[]> {
   // A colour halfway through its transition is nobody's colour: what just came counts when it has come, and what is enabled
   // while axe looks has its colour at once.
   await page.evaluate(async () => {
@@ -38,10 +40,13 @@ export async function violationsOf(page: Page, { only, without = [] }: Look = {}
     // The chat client in its frame is not ours.
     iframes: false,
   };
-  const found = await page.evaluate(async (asked) => {
-    const { axe } = window as unknown as { axe: { run: (options: unknown) => Promise<unknown> } };
-    return (await axe.run(asked)) as AxeResults;
-  }, options as never);
+  const found = await page.evaluate(
+    async ([asked, selector]) => {
+      const { axe } = window as unknown as { axe: { run: (...args: unknown[]) => Promise<unknown> } };
+      return (await axe.run(selector ?? document, asked)) as AxeResults;
+    },
+    [options as never, within] as const,
+  );
   await page.evaluate(() => document.adoptedStyleSheets.pop());
   return found.violations.flatMap(({ id, nodes }) =>
     nodes

@@ -80,3 +80,9 @@ export const SEEN: readonly Seen[] = [
   { width: 360, height: 740, font: "narrowest" },
   { width: 360, height: 740, font: "widest" },
 ];
+
+/** What an ordinary run looks at: the widest screen and a phone in the font that needs the most room, and the other font. */
+export const SEEN_AT_LEAST: readonly Seen[] = SEEN.filter(
+  ({ width, font }) =>
+    Bun.env["WEIR_LONG"] === "1" || (font === "widest" ? width === 1440 || width === 360 : width === 1152),
+);

@@ -32,8 +32,9 @@ function startServer(runDir: string, ownerPid: number): MariadbServer {
   chmodSync(runDir, 0o755);
   const homeDir = join(runDir, "mariadb");
   mkdirSync(homeDir, { mode: 0o700 });
-  const prefix = asUnprivileged();
-  if (prefix.length > 0) chownSync(homeDir, UNPRIVILEGED_ID, UNPRIVILEGED_ID);
+  // The run's own directory for temporary files is not that user's to write.
+  const prefix = [...asUnprivileged(), "/usr/bin/env", `TMPDIR=${homeDir}`];
+  if (asUnprivileged().length > 0) chownSync(homeDir, UNPRIVILEGED_ID, UNPRIVILEGED_ID);
   const dataDir = join(homeDir, "data");
   const pidFile = join(homeDir, "server.pid");
   const logFile = join(homeDir, "server.log");

@@ -128,19 +128,25 @@ function planChecks(): SQL[] {
 const opening = (kind: string, of: string): string =>
   `left join (select id, used_quota, request_count from openings where kind = '${kind}') o on o.id = ${of}.id`;
 
-/** What the hourly sums come to, by payer and beside the coarse sums, one table each: read once, whatever is compared of them. */
+/**
+ * What the hourly sums come to, by payer and beside the coarse sums, one table each: read once, whatever is compared of them.
+ * The coarse sums are grouped with them and not joined: SQLite joins such sides row by row.
+ */
 function sumsOfRollups(sums: readonly string[]): SQL {
   // Hours before `from_hour` are being filled in; days are compared once all of them are there.
+  const isWhole = "where (select max(from_hour) from rollup_days) = 0";
   const side = (from: string, key: string, letter: string): string =>
-    `(select ${key}, ${sums.map((sum) => `sum(${sum}) as ${letter}_${sum}`).join(", ")} from ${from}
-      where (select max(from_hour) from rollup_days) = 0 group by ${key}) ${letter}`;
+    `select ${key}, ${["f", "g"].flatMap((each) => sums.map((sum) => `${each === letter ? sum : 0} as ${each}_${sum}`)).join(", ")}
+      from ${from} ${isWhole}`;
+  const added = ["f", "g"].flatMap((each) => sums.map((sum) => `sum(${each}_${sum}) as ${each}_${sum}`));
   const tables = COARSE_CHECKS.map(
     ({ table, key }) =>
-      `both_${table} as (select * from ${side("rollups", key, "f")} full join ${side(table, key, "g")} using (${key}))`,
+      `both_${table} as materialized (select ${key}, ${added.join(", ")}
+        from (${side("rollups", key, "f")} union all ${side(table, key, "g")}) as sides group by ${key})`,
   );
   const payers = ["user", "token", "channel"].map(
     (of) =>
-      `by_${of} as (select ${of}_id, sum(quota) as quota, sum(count) as count from rollups group by ${of}_id)`,
+      `by_${of} as materialized (select ${of}_id, sum(quota) as quota, sum(count) as count from rollups group by ${of}_id)`,
   );
   return sql.raw(`with ${[...payers, ...tables].join(", ")} `);
 }
@@ -223,7 +229,7 @@ function statement(sums: readonly string[]): SQL {
       ),
       ...COARSE_CHECKS.flatMap(({ table, id: name }) =>
         sums.map((sum) =>
-          check(`${table}.${sum}`, raw(name), zero(`f_${sum}`), zero(`g_${sum}`), raw(`both_${table}`)),
+          check(`${table}.${sum}`, raw(name), raw(`f_${sum}`), raw(`g_${sum}`), raw(`both_${table}`)),
         ),
       ),
       check(

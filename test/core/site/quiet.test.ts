@@ -34,6 +34,7 @@ const STAYING = [
   "inbox-purge",
   "log-parts",
   "log-retention",
+  "model-days-purge",
   "plan-allocation",
   "plan-periods",
   "price-schedule",

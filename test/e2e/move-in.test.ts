@@ -18,7 +18,7 @@ const TEXTS = {
     signIn: "Sign in",
     account: "Username or email",
     password: "Password",
-    quiet: /no letter, notice or channel test leaves the site/,
+    quiet: /no email, notice or channel test leaves the site/,
     end: "End maintenance",
   },
   zh: {

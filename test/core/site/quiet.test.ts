@@ -119,9 +119,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const page = async (as: TestUser) =>
       (await fetch(`${app.url}/token`, { headers: { ...as.headers, "accept-language": "en" } })).text();
     const html = await page(root);
-    expect(html).toContain("no letter, notice or channel test leaves the site");
+    expect(html).toContain("no email, notice or channel test leaves the site");
     expect(html).toContain('data-send="DELETE /api/maintenance"');
-    expect(html).toContain("Letters that wait go out at once");
+    expect(html).toContain("Emails that wait go out at once");
   });
 
   test("root alone ends it, and then what waited goes once", async () => {

@@ -2,6 +2,8 @@
 // served, as a job. Refuses a second one beside it, and a site that has been set up.
 import { inArray } from "drizzle-orm";
 import type { Deps } from "../core/deps.ts";
+import { giveSigns, isImporting } from "../core/site/import-sign.ts";
+import type { ImportSign } from "../core/site/import-sign.ts";
 import { IMPORTED_SITE } from "../core/site/maintenance.ts";
 import { holdSetup, setupState } from "../core/site/setup.ts";
 import type { SetupImport, SetupImportState } from "../core/site/setup.ts";
@@ -36,6 +38,12 @@ interface Job {
   report?: ImportReport;
   /** What the import refused, or that it failed. */
   error?: string;
+}
+
+function signOf({ source, progress }: Job): ImportSign {
+  if (!progress) return { source };
+  const { step, done, total, leftSeconds } = progress;
+  return { source, step, done, total, ...(leftSeconds === undefined ? {} : { left_seconds: leftSeconds }) };
 }
 
 const refused = (error: SourceRefused): Failure =>
@@ -84,7 +92,7 @@ export function createSetupImport(deps: SetupJobDeps): SetupImport {
     await readOptions();
   }
 
-  async function run(mine: Job, source: SourceDatabase, release: () => void): Promise<void> {
+  async function run(mine: Job, source: SourceDatabase, leave: () => Promise<void>): Promise<void> {
     try {
       mine.report = await runImport({
         source,
@@ -112,8 +120,8 @@ export function createSetupImport(deps: SetupJobDeps): SetupImport {
         logger.error("the site could not be opened again", { error: String(failed) }),
       );
       mine.error = error instanceof SourceRefused ? error.message : "";
-      release();
     } finally {
+      await leave();
       await source.close();
     }
   }
@@ -122,28 +130,35 @@ export function createSetupImport(deps: SetupJobDeps): SetupImport {
     async begin(address) {
       if (job?.report || (await setupState(deps)).done)
         throw new Failure("client", "setup_done", { status: 400 });
-      if (isOpening || (job && job.error === undefined))
-        throw new Failure("client", "setup_importing", { status: 400 });
+      const importing = () => new Failure("client", "setup_importing", { status: 400 });
+      if (isOpening || (job && job.error === undefined)) throw importing();
       isOpening = true;
       try {
+        if (await isImporting(deps)) throw importing();
         const { name, source } = await openedSource(address);
         const release = holdSetup(db);
+        const mine: Job = { source: name };
+        let end: Awaited<ReturnType<typeof giveSigns>>;
         try {
           await close();
+          end = await giveSigns(deps, () => signOf(mine));
         } catch (error) {
           release();
           await source.close();
           throw error;
         }
-        job = { source: name };
-        void run(job, source, release);
+        job = mine;
+        void run(mine, source, async () => {
+          await end(mine.error).catch(() => undefined);
+          if (mine.error !== undefined) release();
+        });
       } finally {
         isOpening = false;
       }
     },
-    state(language: Language): SetupImportState {
+    async state(language: Language): Promise<SetupImportState> {
       if (!job) return { state: "none" };
-      const { source, progress, report, error } = job;
+      const { source, report, error } = job;
       if (report) {
         if (!isLeaving) {
           isLeaving = true;
@@ -152,18 +167,7 @@ export function createSetupImport(deps: SetupJobDeps): SetupImport {
         return { state: "done", source, report: reportLines(report, language) };
       }
       if (error !== undefined) return { state: "failed", source, error };
-      return {
-        state: "running",
-        source,
-        ...(progress
-          ? {
-              step: progress.step,
-              done: progress.done,
-              total: progress.total,
-              ...(progress.leftSeconds === undefined ? {} : { left_seconds: progress.leftSeconds }),
-            }
-          : {}),
-      };
+      return { state: "running", ...signOf(job) };
     },
   };
 }

@@ -1,10 +1,9 @@
 // An import that the setup screen begins, before there is any account: the program of `weir import` on the database that is
 // served, as a job. Refuses a second one beside it, and a site that has been set up.
 import type { Deps } from "../core/deps.ts";
-import { holdSetup, setupState } from "../core/site/setup.ts";
+import { holdSetup, setupFailure, setupState } from "../core/site/setup.ts";
 import type { SetupImport, SetupImportState } from "../core/site/setup.ts";
 import type { Language } from "../shared/enums.ts";
-import { Failure } from "../shared/failures.ts";
 import type { Progress } from "./context.ts";
 import { parseSource, sourceName, SourceRefused } from "./dsn.ts";
 import { familyOf } from "./family.ts";
@@ -34,9 +33,6 @@ interface Job {
   error?: string;
 }
 
-const refused = (error: SourceRefused): Failure =>
-  new Failure("client", "setup_import_refused", { status: 400, params: { reason: error.message } });
-
 /** Throws a Failure `setup_import_refused` where nothing of the family can be read there. */
 async function openedSource(address: string): Promise<{ name: string; source: SourceDatabase }> {
   try {
@@ -50,7 +46,7 @@ async function openedSource(address: string): Promise<{ name: string; source: So
     }
     return { name: sourceName(place), source };
   } catch (error) {
-    if (error instanceof SourceRefused) throw refused(error);
+    if (error instanceof SourceRefused) throw setupFailure("setup_import_refused", { reason: error.message });
     throw error;
   }
 }
@@ -95,10 +91,8 @@ export function createSetupImport(deps: SetupJobDeps): SetupImport {
 
   return {
     async begin(address) {
-      if (job?.report || (await setupState(deps)).done)
-        throw new Failure("client", "setup_done", { status: 400 });
-      if (isOpening || (job && job.error === undefined))
-        throw new Failure("client", "setup_importing", { status: 400 });
+      if (job?.report || (await setupState(deps)).done) throw setupFailure("setup_done");
+      if (isOpening || (job && job.error === undefined)) throw setupFailure("setup_importing");
       isOpening = true;
       try {
         const { name, source } = await openedSource(address);

@@ -301,6 +301,7 @@ describe("columns", () => {
     const fromOf = (name: string) => screen.getByRole("columnheader", { name }).dataset["from"];
     expect(fromOf("Weight")).toBe("1100");
     await user.click(screen.getByRole("button", { name: "Columns" }));
+    await settle();
     await user.click(screen.getByRole("menuitemcheckbox", { name: "Priority" }));
     expect(fromOf("Weight")).toBe("1100");
     await user.click(screen.getByRole("menuitemcheckbox", { name: "Group" }));

@@ -136,7 +136,9 @@ describe.each(DATABASE_KINDS)("retention on %s", (database) => {
       const at = day(`2030-0${month}-15`);
       const write = async () => {
         for (let turns = 0; isMaking || turns < 3; turns++) {
-          await db.orm.insert(db.t.logs).values({ createdAt: at, type: 3, userId: user.id, username: "keeper" });
+          await db.orm
+            .insert(db.t.logs)
+            .values({ createdAt: at, type: 3, userId: user.id, username: "keeper" });
           written++;
         }
       };

@@ -20,7 +20,7 @@ import { quotedPrices } from "../call/quote-id.ts";
 import { attemptChannels } from "../call/channel-attempts.ts";
 import type { AttemptPolicy, ChannelAttempt } from "../call/channel-attempts.ts";
 import type { Relay } from "../call/pipeline.ts";
-import { tellAnswered } from "../call/telling.ts";
+import { tellAnswered, tellRefused } from "../call/telling.ts";
 import { corsHeaders } from "../wire/cors.ts";
 import { holdPrice, settleTask, taskCallPrice, taskPrice } from "./charge.ts";
 import type { TaskCall, TaskPrice } from "./charge.ts";
@@ -119,14 +119,20 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
         },
       );
     } else await held.release();
-    tellAnswered(deps, {
+    const told = {
       endpoint: wire.provider,
-      channel,
       group,
       model: submission.model,
+      requestId: held.requestId,
+      caller,
       startedMs: call.startedMs,
-      reason: "completed",
-    });
+      record: call.record,
+    };
+    if (answer.failure) tellRefused(deps, told, answer.failure.failure);
+    else {
+      const cost = quota / deps.options.get("QuotaPerUnit");
+      tellAnswered(deps, { ...told, channel, reason: "completed", quota, cost });
+    }
     return new Response(submission.reply?.(answer) ?? answer.text, {
       status: answer.status,
       headers: {
@@ -200,7 +206,7 @@ async function askChannels<Row extends TaskRow>(
   pinned: Channel | undefined,
 ): Promise<Submitted> {
   const { deps, relay, wire, call, submission } = submitting;
-  const { request, caller, startedMs } = call;
+  const { request, caller, startedMs, record } = call;
   const attempted = {
     request,
     requestId,
@@ -210,6 +216,7 @@ async function askChannels<Row extends TaskRow>(
     attempts: [],
     startedMs,
     wantsStream: false,
+    record,
   };
   const services = { deps, picker: relay.parts.picker, errorRows: relay.parts.errorRows };
   /** Of the last attempt. */

@@ -1,6 +1,5 @@
 // `weir import SOURCE`: moves a site of one-api or new-api into an empty installation.
 // Exit codes: 0 imported, or looked at; 1 refused, failed, or another site than its source; 2 usage. A second run goes on where a killed one stopped.
-import { Database as BunSqlite } from "bun:sqlite";
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -9,10 +8,12 @@ import { systemClock } from "../core/kit/clock.ts";
 import { encryptionSecret } from "../core/kit/seal.ts";
 import type { Sealer } from "../core/kit/seal.ts";
 import { settleIn } from "../core/ledger/installation.ts";
+import { syncDirectory } from "../core/ledger/journal/files.ts";
 import { openSealer } from "../core/options/seal-keys.ts";
 import { connect, SQLITE_FILE } from "../db/connect.ts";
 import { lockDataDir, prepareDataDir } from "../db/data-dir-lock.ts";
 import type { Database } from "../db/database.ts";
+import { foldSqliteLog } from "../db/sqlite.ts";
 import type { ImportSettings, Progress } from "../import/context.ts";
 import { parseSource, sourceName, SourceRefused } from "../import/dsn.ts";
 import { reportLines, verifyLines } from "../import/report-text.ts";
@@ -20,7 +21,7 @@ import type { ImportReport } from "../import/report.ts";
 import { runImport } from "../import/run.ts";
 import type { ImportInput } from "../import/run.ts";
 import { openSource } from "../import/source.ts";
-import { isEmptyTarget, readState } from "../import/state.ts";
+import { isEmptyTarget, readState, refuseServed } from "../import/state.ts";
 import { verifyImport } from "../import/verify.ts";
 import type { VerifyReport } from "../import/verify.ts";
 import { isQuota } from "../shared/money.ts";
@@ -150,19 +151,6 @@ function teller(tell: (text: string) => void): (progress: Progress) => void {
   };
 }
 
-/** The file alone is the whole database from here on. Throws where somebody still holds its write-ahead log. */
-function foldLog(path: string): void {
-  const file = new BunSqlite(path, { readwrite: true });
-  try {
-    file.run("pragma busy_timeout = 5000");
-    const state = file.query<{ busy: number }, []>("pragma wal_checkpoint(truncate)").get();
-    if (state?.busy !== 0)
-      throw new SourceRefused(`${path} is held by another program: end it, then run the import again`);
-  } finally {
-    file.close();
-  }
-}
-
 /** Where it goes: a database that takes the place of the embedded one at the end, or the one that DATABASE_URL names. */
 async function openTarget(command: ImportCommand): Promise<{ db: Database; keep: () => void }> {
   const { dataDir, databaseUrl } = command;
@@ -187,10 +175,12 @@ async function openTarget(command: ImportCommand): Promise<{ db: Database; keep:
   return {
     db: await connect(command, undefined, undefined, IMPORTING_FILE),
     keep() {
-      foldLog(draft);
+      if (!foldSqliteLog(draft))
+        throw new SourceRefused(`${draft} is held by another program: end it, then run the import again`);
       for (const path of [final, draft])
         for (const end of ["-wal", "-shm"]) rmSync(path + end, { force: true });
       renameSync(draft, final);
+      syncDirectory(dataDir);
     },
   };
 }
@@ -207,6 +197,7 @@ async function importInto(command: ImportCommand, reading: Reading): Promise<Imp
     const { db, keep } = await openTarget(command);
     let report: ImportReport;
     try {
+      await refuseServed(db);
       await settleIn(db, dataDir, startsNew);
       const seal = await sealerOf(command, db);
       // Killed between its last batch and the name of its file: nothing is left to be read.
@@ -235,7 +226,8 @@ async function verifySite(command: ImportCommand, { source, logs = source }: Rea
   const { dataDir, databaseUrl } = command;
   if (databaseUrl === "" && !existsSync(join(dataDir, SQLITE_FILE)))
     throw new SourceRefused(`there is no site in ${dataDir}: import one first, or set DATA_DIR`);
-  const db = await connect(command);
+  // Nor are its tables changed by another release's program.
+  const db = await connect(command, () => lockDataDir(dataDir).release());
   try {
     return await verifyImport({ source, logs, db, seal: await sealerOf(command, db) });
   } finally {

@@ -3,11 +3,13 @@
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { keyFingerprint, KEY_FILE } from "../core/kit/seal.ts";
+import { syncDirectory } from "../core/ledger/journal/files.ts";
 import { KeyWrapError, unwrapKey, wrapKey } from "../core/kit/key-wrap.ts";
 import { SQLITE_FILE } from "../db/connect.ts";
 import { lockDataDir, prepareDataDir } from "../db/data-dir-lock.ts";
 import { SchemaNotCurrent } from "../db/migrate.ts";
 import { NoDatabase, openSnapshot } from "../db/snapshot.ts";
+import { foldSqliteLog } from "../db/sqlite.ts";
 import { exportLines } from "../transfer/export.ts";
 import type { ExportOptions } from "../transfer/export.ts";
 import { readHead, TransferRefused } from "../transfer/format.ts";
@@ -145,8 +147,13 @@ function destinationOf(to: { dataDir: string; databaseUrl: string }, isLocked: b
     target: { ...to, file: MOVING_FILE },
     keep() {
       const draft = join(dataDir, MOVING_FILE);
+      if (!foldSqliteLog(draft))
+        throw new TransferRefused(
+          `${draft} is whole and proved, and another program holds it: end that one, then name the file ${SQLITE_FILE}`,
+        );
       for (const end of ["-wal", "-shm"]) rmSync(draft + end, { force: true });
       renameSync(draft, final);
+      syncDirectory(dataDir);
     },
     release,
   };

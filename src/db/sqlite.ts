@@ -59,6 +59,17 @@ export function reviseSqliteFile(path: string, statements: readonly string[]): v
   }
 }
 
+/** Folds the write-ahead log into the file, which is the whole database from here on; false: another program holds it. */
+export function foldSqliteLog(path: string): boolean {
+  const client = new BunSqlite(path, { readwrite: true, strict: true });
+  try {
+    client.run(`pragma busy_timeout = ${BUSY_MS}`);
+    return client.query<{ busy: number }, []>("pragma wal_checkpoint(truncate)").get()?.busy === 0;
+  } finally {
+    client.close();
+  }
+}
+
 /** What SQLite itself finds wrong with a file, the first line of it; undefined for a sound one. */
 export function damageIn(path: string): string | undefined {
   try {

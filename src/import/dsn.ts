@@ -37,7 +37,7 @@ function mysqlAddress(text: string): SourceAddress | undefined {
     engine: "mysql",
     username,
     password,
-    database: decoded(database),
+    database: plain(database),
     tls: tls !== "false",
   } as const;
   if (network === "unix") return { ...common, socket: place };
@@ -45,24 +45,37 @@ function mysqlAddress(text: string): SourceAddress | undefined {
   return { ...common, host: host === "" ? "127.0.0.1" : host, port: port === "" ? MYSQL_PORT : Number(port) };
 }
 
-/** Go's driver takes a database name as it is, or percent-encoded. */
-function decoded(text: string): string {
+/** Undefined where a percent sign stands for itself. */
+function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text;
+    return undefined;
   }
+}
+
+/** Go's driver takes a database name as it is, or percent-encoded. */
+const plain = (text: string): string => decoded(text) ?? text;
+
+/** Whatever else takes a URL apart repeats it in its complaint, and the password with it. */
+function soundUrl(text: string): string {
+  const password = URL.parse(text)?.password;
+  if (password === undefined || decoded(password) === undefined)
+    throw new SourceRefused(
+      "the address cannot be read as a URL: in a name or a password write %2F for /, %3F for ?, %23 for #, %40 for @ and %25 for %",
+    );
+  return text;
 }
 
 /** `mysql://…`, which people write though Go does not know it. */
 function mysqlUrl(text: string): SourceAddress {
-  const { username, password, hostname, port, pathname, searchParams } = new URL(text);
-  const database = decoded(pathname.slice(1));
+  const { username, password, hostname, port, pathname, searchParams } = new URL(soundUrl(text));
+  const database = plain(pathname.slice(1));
   if (database === "") throw new SourceRefused("the address of the MySQL source names no database");
   return {
     engine: "mysql",
-    username: decoded(username),
-    password: decoded(password),
+    username: plain(username),
+    password: plain(password),
     database,
     host: hostname === "" ? "127.0.0.1" : hostname,
     port: port === "" ? MYSQL_PORT : Number(port),
@@ -85,12 +98,12 @@ function keywordUrl(text: string): string | undefined {
 /** Reads what the operator wrote; a file must exist. Throws SourceRefused. */
 export function parseSource(written: string): SourceAddress {
   const text = written.trim();
-  if (/^postgres(ql)?:\/\//.test(text)) return { engine: "postgres", url: text };
+  if (/^postgres(ql)?:\/\//.test(text)) return { engine: "postgres", url: soundUrl(text) };
   if (text.startsWith("mysql://")) return mysqlUrl(text);
   const mysql = mysqlAddress(text);
   if (mysql) return mysql;
   const keywords = keywordUrl(text);
-  if (keywords !== undefined) return { engine: "postgres", url: keywords };
+  if (keywords !== undefined) return { engine: "postgres", url: soundUrl(keywords) };
   // Go's SQLite driver takes options behind the path.
   const path = resolve(text.replace(/^file:/, "").replace(/\?.*$/s, ""));
   if (!existsSync(path) || !statSync(path).isFile())

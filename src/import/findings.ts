@@ -39,6 +39,7 @@ export const FINDINGS = {
   key_dash: "changed",
   key_long: "lost",
   auto_groups_cut: "changed",
+  auto_next_group: "changed",
   ips_unusable: "off",
   channel_type: "off",
   channel_fork_type: "off",

@@ -7,7 +7,7 @@ import { openCoarse } from "../core/logs/coarse-state.ts";
 import { createOptions } from "../core/options/store.ts";
 import { IMPORTED_SITE } from "../core/site/maintenance.ts";
 import { q, rawQuery } from "../db/database.ts";
-import type { Database } from "../db/database.ts";
+import type { Database, Orm, Steps } from "../db/database.ts";
 import { Role } from "../shared/enums.ts";
 import type { ImportContext } from "./context.ts";
 import type { ImportReport } from "./report.ts";
@@ -46,12 +46,25 @@ interface FinishDeps extends Pick<ImportContext, "seal"> {
   clock: { nowMs(): number; monotonicMs(): number };
 }
 
+/** Nobody but root gets in, and nothing leaves by itself. Whoever serves the database reads its options anew. */
+export function* closeSite(db: Database, tx: Orm): Steps<void> {
+  const { options } = db.t;
+  for (const [key, value] of Object.entries(IMPORTED_SITE))
+    yield* q(
+      tx
+        .insert(options)
+        .values({ key, value })
+        .onConflictDoUpdate({ target: options.key, set: { value } })
+        .returning({ key: options.key }),
+    );
+}
+
 export async function finishImport(
   db: Database,
   deps: FinishDeps & { version: string },
   { state, report }: { state: ImportState; report: ImportReport },
 ): Promise<void> {
-  const { options, setups, users } = db.t;
+  const { setups, users } = db.t;
   await continueNumbers(db);
   await makeCoarse(db, deps);
   if (db.kind === "postgres")
@@ -74,14 +87,7 @@ export async function finishImport(
           .onConflictDoNothing()
           .returning({ id: setups.id }),
       );
-    for (const [key, value] of Object.entries(IMPORTED_SITE))
-      yield* q(
-        tx
-          .insert(options)
-          .values({ key, value })
-          .onConflictDoUpdate({ target: options.key, set: { value } })
-          .returning({ key: options.key }),
-      );
+    yield* closeSite(db, tx);
     yield* dropMarks(db, tx);
     yield* writeState(db, tx, { ...state, stage: "done", report });
   });

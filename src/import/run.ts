@@ -12,7 +12,7 @@ import { COUNTED, lookAround } from "./known.ts";
 import { createNotes, withoutNames } from "./report.ts";
 import type { ImportReport } from "./report.ts";
 import type { SourceDatabase } from "./source.ts";
-import { isEmptyTarget, readState, writeState } from "./state.ts";
+import { beginTables, isEmptyTarget, readState } from "./state.ts";
 import type { ImportState } from "./state.ts";
 import { importAccounts } from "./steps/accounts.ts";
 import { importChannels } from "./steps/channels.ts";
@@ -150,7 +150,7 @@ async function importTables(
     );
   state.fingerprint = fingerprint;
   state.stage = "tables";
-  if (into) await into.db.atomic((tx) => writeState(into.db, tx, state));
+  if (into) await into.db.atomic((tx) => beginTables(into.db, tx, state));
   await importQuotaData(context, { firstCall: state.firstCall, dry });
   const sums = dry ?? (await readSums((into as NonNullable<typeof into>).db));
   const tables = { ...context, sums };

@@ -1,6 +1,8 @@
 // An import that the setup screen begins, before there is any account: the program of `weir import` on the database that is
 // served, as a job. Refuses a second one beside it, and a site that has been set up.
+import { inArray } from "drizzle-orm";
 import type { Deps } from "../core/deps.ts";
+import { IMPORTED_SITE } from "../core/site/maintenance.ts";
 import { holdSetup, setupState } from "../core/site/setup.ts";
 import type { SetupImport, SetupImportState } from "../core/site/setup.ts";
 import type { Language } from "../shared/enums.ts";
@@ -8,11 +10,13 @@ import { Failure } from "../shared/failures.ts";
 import type { Progress } from "./context.ts";
 import { parseSource, sourceName, SourceRefused } from "./dsn.ts";
 import { familyOf } from "./family.ts";
+import { closeSite } from "./finish.ts";
 import { reportLines } from "./report-text.ts";
 import type { ImportReport } from "./report.ts";
 import { runImport } from "./run.ts";
 import { openSource } from "./source.ts";
 import type { SourceDatabase } from "./source.ts";
+import { readState } from "./state.ts";
 
 /** Whoever looks gets the report before the process begins anew; where nobody looks, so long later. */
 const LAST_LOOK_MS = 1500;
@@ -61,6 +65,25 @@ export function createSetupImport(deps: SetupJobDeps): SetupImport {
   let isOpening = false;
   let isLeaving = false;
 
+  /** Before the first row: whoever polls tasks or asks for orders here knows none of the channels that come. */
+  async function close(): Promise<void> {
+    await db.atomic((tx) => closeSite(db, tx));
+    await readOptions();
+  }
+
+  /** What stands in `options` is in force here at once, and on other nodes of the site. */
+  async function readOptions(): Promise<void> {
+    await deps.options.reload();
+    await db.announce("options", [EVERYTHING]);
+  }
+
+  /** Where nothing has come the site is as it was, to be set up by hand. Half a site stays closed. */
+  async function reopen(): Promise<void> {
+    if (await readState(db)) return;
+    await db.orm.delete(db.t.options).where(inArray(db.t.options.key, Object.keys(IMPORTED_SITE)));
+    await readOptions();
+  }
+
   async function run(mine: Job, source: SourceDatabase, release: () => void): Promise<void> {
     try {
       mine.report = await runImport({
@@ -79,14 +102,16 @@ export function createSetupImport(deps: SetupJobDeps): SetupImport {
         },
       });
       logger.info("a site was moved in", { source: mine.source, seconds: mine.report.seconds });
-      // Closed from now on, here too: what else this process knows is of the empty site until it begins anew.
-      await deps.options.reload();
-      // Other nodes of the site read anew what they had of the empty one.
-      for (const kind of ["options", "channels", "costs"] as const) await db.announce(kind, [EVERYTHING]);
+      // What else this process knows is of the empty site until it begins anew; other nodes read anew what they had of it.
+      await readOptions();
+      for (const kind of ["channels", "costs"] as const) await db.announce(kind, [EVERYTHING]);
       setTimeout(deps.restart, NOBODY_MS).unref();
     } catch (error) {
-      mine.error = error instanceof SourceRefused ? error.message : "";
       logger.error("a site could not be moved in", { source: mine.source, error: String(error) });
+      await reopen().catch((failed: unknown) =>
+        logger.error("the site could not be opened again", { error: String(failed) }),
+      );
+      mine.error = error instanceof SourceRefused ? error.message : "";
       release();
     } finally {
       await source.close();
@@ -102,8 +127,16 @@ export function createSetupImport(deps: SetupJobDeps): SetupImport {
       isOpening = true;
       try {
         const { name, source } = await openedSource(address);
+        const release = holdSetup(db);
+        try {
+          await close();
+        } catch (error) {
+          release();
+          await source.close();
+          throw error;
+        }
         job = { source: name };
-        void run(job, source, holdSetup(db));
+        void run(job, source, release);
       } finally {
         isOpening = false;
       }

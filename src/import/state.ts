@@ -1,14 +1,17 @@
 // How far an import has come, in the database that it fills: which source it reads, what it noted, and which batches it has.
 // Refuses to go on with a source that is not the one it began with.
-import { eq, inArray, like, sql } from "drizzle-orm";
+import { and, eq, inArray, like, sql } from "drizzle-orm";
+import { livingNodes } from "../core/options/seal-rotation.ts";
+import { IMPORT_KEY } from "../core/site/setup.ts";
 import { q } from "../db/database.ts";
 import type { Database, Orm, Steps } from "../db/database.ts";
+import { SourceRefused } from "./dsn.ts";
 import type { Family } from "./family.ts";
 import type { ImportReport, NotesState } from "./report.ts";
 
-/** Beside the options, as other things that the program keeps for itself. */
-const STATE_KEY = "internal:import";
 const MARK = "import:";
+const OTHER_RUN =
+  "another run of an import fills this database: let that one end, or stop it and run the import again";
 
 export interface ImportState {
   family: Family;
@@ -29,8 +32,18 @@ export interface ImportState {
 
 export async function readState(db: Database): Promise<ImportState | undefined> {
   const { options } = db.t;
-  const [row] = await db.orm.select().from(options).where(eq(options.key, STATE_KEY));
+  const [row] = await db.orm.select().from(options).where(eq(options.key, IMPORT_KEY));
   return row ? (JSON.parse(row.value) as ImportState) : undefined;
+}
+
+/** The small tables begin. Throws SourceRefused where another run has brought everything meanwhile. */
+export function* beginTables(db: Database, tx: Orm, state: ImportState): Steps<void> {
+  const { options } = db.t;
+  const [row] = yield* q(
+    tx.select({ value: options.value }).from(options).where(eq(options.key, IMPORT_KEY)),
+  );
+  if (row && (JSON.parse(row.value) as ImportState).stage === "done") throw new SourceRefused(OTHER_RUN);
+  yield* writeState(db, tx, state);
 }
 
 export function* writeState(db: Database, tx: Orm, state: ImportState): Steps<void> {
@@ -39,7 +52,7 @@ export function* writeState(db: Database, tx: Orm, state: ImportState): Steps<vo
   yield* q(
     tx
       .insert(options)
-      .values({ key: STATE_KEY, value })
+      .values({ key: IMPORT_KEY, value })
       .onConflictDoUpdate({ target: options.key, set: { value } })
       .returning({ key: options.key }),
   );
@@ -71,15 +84,31 @@ export async function readMark(db: Database, step: string): Promise<number> {
   return row?.value ?? 0;
 }
 
-export function* writeMark(db: Database, tx: Orm, step: string, value: number): Steps<void> {
+/**
+ * From what the run knew it to be: two that fill one database would count the same sums twice. Call it before anything else of
+ * the batch. Throws SourceRefused for the one that came second.
+ */
+export function* moveMark(
+  db: Database,
+  tx: Orm,
+  step: string,
+  { from, to }: { from: number; to: number },
+): Steps<void> {
   const { marks } = db.t;
-  yield* q(
-    tx
-      .insert(marks)
-      .values({ key: MARK + step, value })
-      .onConflictDoUpdate({ target: marks.key, set: { value } })
-      .returning({ key: marks.key }),
-  );
+  const key = MARK + step;
+  const moved =
+    from === 0
+      ? yield* q(
+          tx.insert(marks).values({ key, value: to }).onConflictDoNothing().returning({ key: marks.key }),
+        )
+      : yield* q(
+          tx
+            .update(marks)
+            .set({ value: to })
+            .where(and(eq(marks.key, key), eq(marks.value, from)))
+            .returning({ key: marks.key }),
+        );
+  if (moved.length === 0) throw new SourceRefused(OTHER_RUN);
 }
 
 /** The marks have done their work once everything is there. */
@@ -91,6 +120,18 @@ export function* dropMarks(db: Database, tx: Orm): Steps<void> {
       .where(like(marks.key, `${MARK}%`))
       .returning({ key: marks.key }),
   );
+}
+
+/**
+ * A server that is up knows the empty site, and would go on with it: its setup screen moves a site in by itself. Throws
+ * SourceRefused. The embedded database has the lock of its directory for that.
+ */
+export async function refuseServed(db: Database): Promise<void> {
+  if ((await livingNodes(db)) > 0)
+    throw new SourceRefused(
+      "a server uses the target: stop every node first, or move the site in from its setup screen; one that was killed counts " +
+        "for half a minute more",
+    );
 }
 
 /** Whether nobody has used the database yet: no account, no row of the log. */

@@ -5,7 +5,7 @@ import { sumOf } from "../db/database.ts";
 import type { Database, Orm, Steps } from "../db/database.ts";
 import { insertRows } from "./insert.ts";
 import type { RowsFor, TableName } from "./insert.ts";
-import { readMark, writeMark } from "./state.ts";
+import { moveMark, readMark } from "./state.ts";
 
 /** What the imported sums say of one user, key or channel. */
 export interface Sum {
@@ -56,9 +56,9 @@ export function createTarget(db: Database | undefined): Target {
           if (!db || batch <= done) return;
           const number = batch;
           await db.atomic(function* (tx) {
+            yield* moveMark(db, tx, name, { from: number - 1, to: number });
             for (const part of parts) yield* insertRows(db, tx, part);
             if (more) yield* more(db, tx);
-            yield* writeMark(db, tx, name, number);
           });
         },
       };

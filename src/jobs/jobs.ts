@@ -12,6 +12,7 @@ import { askForOpenOrders } from "../core/payments/rails.ts";
 import { allocatePlans, renewDuePlans } from "../core/plans/periods.ts";
 import { ensureLogParts, retainLogs } from "../core/logs/retention.ts";
 import { isQuiet } from "../core/options/quiet.ts";
+import { isFilling } from "../core/site/setup.ts";
 import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
 import { purgeModelDays } from "../core/site/model-days.ts";
@@ -165,7 +166,14 @@ export function jobsOf(
     },
     { name: "task-poll", leaves: true, everySeconds: () => TASK_SECONDS, run: pollTasks },
   ];
-  return rows.map(({ leaves, ...job }) =>
-    leaves ? { ...job, everySeconds: () => (isQuiet(options) ? 0 : job.everySeconds()) } : job,
-  );
+  return rows.map((row) => resting(row, deps));
+}
+
+/**
+ * The job with the times at which it does not come round. While a site is moved in its rows are there in part: nothing is
+ * concluded from them, nor from channels that this process does not know yet.
+ */
+function resting({ leaves, ...job }: Row, { db, options }: Pick<Deps, "db" | "options">): Job {
+  const rests = (): boolean => isFilling(db) || (leaves === true && isQuiet(options));
+  return { ...job, everySeconds: () => (rests() ? 0 : job.everySeconds()) };
 }

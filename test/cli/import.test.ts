@@ -4,11 +4,14 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sql } from "drizzle-orm";
 import { importCommand } from "../../src/cli/import-command.ts";
 import { audit } from "../../src/core/ledger/audit.ts";
 import { connect } from "../../src/db/connect.ts";
 import type { ImportReport } from "../../src/import/report.ts";
+import { MIGRATED } from "../core/ledger/support.ts";
 import { writeOldSite } from "../import/old-site.ts";
+import { createTestDatabase } from "../support/postgres.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "weir-import-cli-"));
 const source = join(directory, "old.db");
@@ -16,13 +19,15 @@ const source = join(directory, "old.db");
 beforeAll(() => writeOldSite(source));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-async function weir(name: string, ...args: string[]) {
+const weir = (name: string, ...args: string[]) => weirInto("", name, ...args);
+
+async function weirInto(databaseUrl: string, name: string, ...args: string[]) {
   const said: string[] = [];
   const told: string[] = [];
   const code = await importCommand({
     args,
     dataDir: join(directory, name),
-    databaseUrl: "",
+    databaseUrl,
     encryptionKey: "",
     startsNew: false,
     say: (text) => said.push(text),
@@ -86,5 +91,28 @@ test("the site has its name only when it is whole; a second import is refused", 
     expect(row?.value).toContain("own-model");
   } finally {
     await db.close();
+  }
+});
+
+test("a PostgreSQL that a server uses is refused, and is filled once that one is gone", async () => {
+  const place = await createTestDatabase("postgres", MIGRATED);
+  const databaseUrl = place.databaseUrl ?? "";
+  const db = await connect({ dataDir: place.dataDir, databaseUrl });
+  const { nodes, users } = db.t;
+  try {
+    const leaseUntil = sql`floor(extract(epoch from now())) + 30`;
+    await db.orm.insert(nodes).values({ nodeId: "0123456789abcdef", history: "1", leaseUntil });
+    const refused = await weirInto(databaseUrl, "served", source);
+    expect([refused.code, refused.told]).toEqual([
+      1,
+      expect.stringContaining("a server uses the target") as string,
+    ]);
+    expect(await db.orm.select().from(users)).toEqual([]);
+    await db.orm.update(nodes).set({ leaseUntil: 0 });
+    expect((await weirInto(databaseUrl, "served", source)).code).toBe(0);
+    expect(await db.orm.select({ id: users.id }).from(users)).toHaveLength(4);
+  } finally {
+    await db.close();
+    await place.drop();
   }
 });

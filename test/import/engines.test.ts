@@ -49,6 +49,7 @@ const FOUND: Readonly<Record<FixtureFamily, readonly string[]>> = {
   "new-api-v1": [
     ...LATER,
     "key_dash tokens 8|9",
+    "auto_next_group tokens 7",
     "broken_json tokens 8",
     "plan_off subscription_plans 2",
     "plan_unlimited subscription_plans 3",

@@ -305,6 +305,19 @@ describe("keys and codes", () => {
     expect(own.notes.tables["tokens"]).toEqual({ read: 7, carried: 3, rejected: 4 });
   });
 
+  test("an automatic key that stayed in one group there is told, one that went on is not", () => {
+    const own = facts();
+    for (const [id, group, retry] of [
+      [1, "auto", 0],
+      [2, "auto", null],
+      [3, "auto", 1],
+      [4, "vip", 0],
+      [5, "auto", undefined],
+    ] as const)
+      mapToken({ id, user_id: 1, key: `k${id}`, group, cross_group_retry: retry }, own);
+    expect(told(own.notes)).toEqual({ auto_next_group: ["1", "2"] });
+  });
+
   test("one-api's list of models limits, its subnet is the list of addresses", () => {
     const found = mapToken(
       { id: 1, user_id: 1, key: "k", models: "a,b", subnet: "10.0.0.0/8" },

@@ -218,6 +218,14 @@ describe.each(DATABASE_KINDS)("an import into %s", (kind) => {
     expect(named.some(([what]) => what === "log calls of a day")).toBe(true);
     expect(auditDifferences).toBeGreaterThan(0);
     expect((await verified()).differenceCount).toBe(0);
+    const { totps } = whole.t;
+    const [factor] = await whole.orm.select().from(totps);
+    const sealed = (secretSealed: string) => whole.orm.update(totps).set({ secretSealed });
+    await sealed(createSealer("a secret of somebody else").seal("user", "JBSWY3DPEHPK3PXP"));
+    expect((await verified()).differences).toEqual([
+      { what: "sealed texts that do not open", id: "all", source: "0", found: "1" },
+    ]);
+    await sealed(factor?.secretSealed ?? "");
     const never = await fresh();
     const source = await openSource(parseSource(OLD_SITE));
     expect(verifyImport({ source, logs: source, db: never, seal })).rejects.toThrow("nothing was imported");
@@ -287,6 +295,23 @@ describe.each(DATABASE_KINDS)("an import into %s", (kind) => {
     expect(await differencesIn(db)).toEqual([]);
     expect(await readState(db)).toMatchObject({ stage: "done" });
   }, 60_000);
+
+  test("beside another run: one of them ends with a sentence, and no sum is counted twice", async () => {
+    // Sums without rows, whose numbers would tell of a second time by themselves.
+    const path = join(directory, `sums-${kind}.db`);
+    copyFileSync(OLD_SITE, path);
+    const file = new Database(path);
+    file.run("delete from logs where type <> 2");
+    file.close();
+    const how = { path, settings: { logDays: 1 } };
+    const [alone, shared] = [await fresh(), await fresh()];
+    await run(alone, how);
+    const outcomes = await Promise.allSettled([run(shared, how), run(shared, how)]);
+    const refusals = outcomes.flatMap((each) => (each.status === "rejected" ? [String(each.reason)] : []));
+    expect(refusals).toEqual([expect.stringContaining("another run of an import") as string]);
+    expect(await contents(shared)).toEqual(await contents(alone));
+    expect(await differencesIn(shared)).toEqual([]);
+  });
 
   test("in two parts is the same as in one; the second alone is refused", async () => {
     const db = await fresh();

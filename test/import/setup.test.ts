@@ -1,6 +1,9 @@
 // Moving in from the setup screen's call: before there is any account the served program imports as a job, tells how far it
 // is, begins anew with the site that came, and stands closed until root opens it. The product as a process, on both databases.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { openBooks } from "../support/books.ts";
 import { createPostgresDatabase, DATABASE_KINDS } from "../support/postgres.ts";
 import type { PostgresDatabase } from "../support/postgres.ts";
 import { startServerProcess } from "../support/server.ts";
@@ -46,6 +49,18 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
     });
     return (await answer.json()) as Told;
   };
+  /** Another process of the site. */
+  async function write(statement: string): Promise<void> {
+    if (database) {
+      const books = openBooks({ dataDir: server.dataDir, databaseUrl: database.url });
+      await books.ask(statement);
+      return books.close();
+    }
+    const file = new Database(join(server.dataDir, "weir.sqlite"));
+    file.run("pragma busy_timeout = 5000");
+    file.run(statement);
+    file.close();
+  }
   const status = async () => (await ask("GET", "/api/status")).data as unknown as Record<string, unknown>;
 
   test("what cannot be read is refused with the reason, and the setup stays open", async () => {
@@ -55,6 +70,39 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
     expect(refused.message).toContain("neither a file that is there");
     const foreign = await ask("POST", "/api/setup/import", { source: `${server.dataDir}/weir.sqlite` });
     expect(foreign).toMatchObject({ success: false, code: "setup_import_refused" });
+    expect(await status()).toMatchObject({ setup: false });
+  });
+
+  test("one that fails before anything came leaves the site open, and to be set up by hand", async () => {
+    const path = join(server.dataDir, "no-log.db");
+    const file = new Database(path);
+    for (const table of [
+      "users (id, username, quota)",
+      "tokens (id, key)",
+      "channels (id, models, channel_info)",
+      "options (key, value)",
+    ])
+      file.run(`create table ${table}`);
+    file.close();
+    expect((await ask("POST", "/api/setup/import", { source: path })).success).toBe(true);
+    let last: Told["data"] = { state: "" };
+    await untilSo(async () => {
+      last = (await ask("GET", "/api/setup/import")).data;
+      return last.state !== "running";
+    });
+    expect(last).toMatchObject({
+      state: "failed",
+      error: expect.stringContaining("no table `logs`") as string,
+    });
+    expect(await status()).toMatchObject({ setup: false, maintenance_enabled: false });
+  });
+
+  test("half a site, whoever brings it in, is not set up by hand", async () => {
+    const half = JSON.stringify({ stage: "tables" });
+    await write(`insert into options (key, value) values ('internal:import', '${half}')`);
+    const mine = { username: "me", password: PASSWORD, confirmPassword: PASSWORD };
+    expect((await ask("POST", "/api/setup", mine)).code).toBe("setup_importing");
+    await write("delete from options where key = 'internal:import'");
     expect(await status()).toMatchObject({ setup: false });
   });
 
@@ -71,6 +119,8 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
       confirmPassword: PASSWORD,
     });
     expect(["setup_importing", "setup_done"]).toContain(setup.code ?? "");
+    // Closed from the first row on: nothing is concluded from the part that is there.
+    expect(await status()).toMatchObject({ maintenance_enabled: true });
     const pid = server.pid;
     let last: Told["data"] = { state: "" };
     await untilSo(async () => {

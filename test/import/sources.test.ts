@@ -1,6 +1,6 @@
 // Where an import reads from: addresses as old programs have them, families by their columns, cells of three engines.
 import { describe, expect, test } from "bun:test";
-import { parseSource, sourceName } from "../../src/import/dsn.ts";
+import { parseSource, sourceName, SourceRefused } from "../../src/import/dsn.ts";
 import { familyOf } from "../../src/import/family.ts";
 import { exactWhole, flagOf, jsonText, secondsOf, textOf } from "../../src/import/values.ts";
 
@@ -62,6 +62,24 @@ describe("an address", () => {
       sourceName(parseSource(text)),
     );
     expect(names).toEqual(["mysql h:3306/n", "postgres h:5432/n"]);
+  });
+
+  test.each([
+    "postgres://u:ge/heim@h/n",
+    "postgresql://u:geheim%@h/n",
+    "mysql://u:ge#heim@h/n",
+    "host=/run/postgresql user=u password=geheim dbname=n",
+  ])("%s is refused with what to write instead, and without repeating it", (text) => {
+    const refusal = (): unknown => {
+      try {
+        return parseSource(text);
+      } catch (error) {
+        return error;
+      }
+    };
+    expect(refusal()).toBeInstanceOf(SourceRefused);
+    expect(String(refusal())).toContain("%2F for /");
+    expect(String(refusal())).not.toContain("heim");
   });
 });
 

@@ -73,11 +73,30 @@ function wouldStartNew(dataDir: string, what: string, traces: readonly string[])
   );
 }
 
+/** A site that is not whole lies beside its later name, and which command goes on with it. */
+const DRAFTS: readonly [ending: string, command: string][] = [
+  ["importing", "weir import, with the same source,"],
+  ["moving", "the same weir move or weir import"],
+  ["restoring", "weir restore"],
+];
+
+function refuseDraft(dataDir: string): void {
+  for (const [ending, command] of DRAFTS) {
+    const draft = join(dataDir, `${SQLITE_FILE}.${ending}`);
+    if (existsSync(draft))
+      throw new WouldStartNew(
+        `${draft} is a site that has not come in whole: run ${command} again, which goes on where it stopped; or set WEIR_NEW=1 ` +
+          "to begin a new installation here.",
+      );
+  }
+}
+
 /** Before the database is opened, which would make the file. */
 export function refuseLostFile(dataDir: string, databaseUrl: string, startsNew: boolean): void {
   if (startsNew || databaseUrl !== "") return;
   const file = statSync(join(dataDir, SQLITE_FILE), { throwIfNoEntry: false });
   if (file && file.size > 0) return;
+  refuseDraft(dataDir);
   const traces = existsSync(dataDir) ? tracesIn(dataDir, databaseUrl) : [];
   if (traces.length > 0)
     throw wouldStartNew(dataDir, `the database file ${SQLITE_FILE} is missing or empty`, traces);

@@ -1,6 +1,6 @@
 // First-run setup: creates the root user once and chooses the usage mode.
 // Refuses a second run, also when two arrive at the same moment.
-import { gte, sql } from "drizzle-orm";
+import { eq, gte, sql } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import { isUniqueViolation } from "../../db/sql-state.ts";
 import { Role } from "../../shared/enums.ts";
@@ -62,6 +62,19 @@ const filling = new WeakSet<object>();
 /** Whether an import is under way here. */
 export const isFilling = (db: Deps["db"]): boolean => filling.has(db);
 
+/** Row of `options` in which an import (src/import) writes how far it is; it stays when it is done. */
+export const IMPORT_KEY = "internal:import";
+
+/** Half a site is there: another node brings it in, or an import ended before its end. */
+async function isHalfImported({ db }: Pick<Deps, "db">): Promise<boolean> {
+  const { options } = db.t;
+  const [row] = await db.orm
+    .select({ value: options.value })
+    .from(options)
+    .where(eq(options.key, IMPORT_KEY));
+  return row !== undefined && (JSON.parse(row.value) as { stage?: unknown }).stage !== "done";
+}
+
 /** Nobody sets the site up by hand until this is called. */
 export function holdSetup(db: Deps["db"]): () => void {
   filling.add(db);
@@ -100,7 +113,7 @@ function bad(code: FailureCode): Failure {
 export async function runSetup(deps: Deps, input: SetupInput, language: Language): Promise<void> {
   const state = await setupState(deps);
   if (state.done) throw bad("setup_done");
-  if (isFilling(deps.db)) throw bad("setup_importing");
+  if (isFilling(deps.db) || (await isHalfImported(deps))) throw bad("setup_importing");
   const zone = input.time_zone ?? "";
   if (zone !== "" && !isTimeZone(zone)) throw bad("option_not_time_zone");
   let account: { username: string; passwordHash: string } | undefined;
@@ -114,6 +127,8 @@ export async function runSetup(deps: Deps, input: SetupInput, language: Language
     if (Array.from(password).length < 8) throw bad("setup_password_short");
     checkNewPassword(password, { username, mail: "" });
     account = { username, passwordHash: await hashPassword(password) };
+    // That took its time.
+    if (isFilling(deps.db)) throw bad("setup_importing");
   }
   const now = Math.floor(deps.clock.nowMs() / 1000);
   const { setups, users } = deps.db.t;

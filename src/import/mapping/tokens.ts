@@ -108,6 +108,13 @@ export function mapToken(row: SourceRow, facts: KeyFacts): MappedToken | undefin
     status < TokenStatus.enabled ||
     status > TokenStatus.exhausted ||
     (wrong.length > 0 && entries.length === 0);
+  // Every automatic key goes on in its next group here; there it was the key's own switch, off by itself.
+  if (
+    textOf(row, "group") === AUTO_GROUP &&
+    row["cross_group_retry"] !== undefined &&
+    !flagOf(row, "cross_group_retry")
+  )
+    notes.add("tokens", "auto_next_group", id);
   const over = usedQuota - (sums.get(id)?.quota ?? 0);
   notes.carried("tokens");
   return {

@@ -41,11 +41,13 @@ const COLUMNS: Readonly<Record<NetworkAddress["engine"], string>> = {
 };
 
 export async function openNetworkSource(address: NetworkAddress): Promise<SourceDriver> {
-  const sql = connectionTo(address);
   const { engine } = address;
   const tables = new Map<string, Set<string>>();
+  let sql: SQL | undefined;
   try {
-    const connection = await sql.reserve();
+    const pool = connectionTo(address);
+    sql = pool;
+    const connection = await pool.reserve();
     for (const statement of SNAPSHOT[engine]) await connection.unsafe(statement);
     const query = async (text: string): Promise<SourceRow[]> => [
       ...((await connection.unsafe(text)) as SourceRow[]),
@@ -60,13 +62,17 @@ export async function openNetworkSource(address: NetworkAddress): Promise<Source
       tables,
       query,
       async close() {
-        await connection.unsafe("rollback");
-        await connection.release();
-        await sql.close({ timeout: 1 });
+        try {
+          await connection.unsafe("rollback");
+          await connection.release();
+        } catch {
+          // It was lost, which whoever read has heard of.
+        }
+        await pool.close({ timeout: 1 }).catch(() => undefined);
       },
     };
   } catch (error) {
-    await sql.close({ timeout: 1 }).catch(() => undefined);
+    await sql?.close({ timeout: 1 }).catch(() => undefined);
     throw new SourceRefused(
       `${sourceName(address)} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
     );

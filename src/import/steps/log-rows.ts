@@ -8,7 +8,7 @@ import { gathered, HOUR, LOG_COLUMNS, mapLog, mapQuotaData, ROLLUP_SUMS } from "
 import type { LogFacts } from "../mapping/logs.ts";
 import { ensureImportedParts } from "../parts.ts";
 import type { SourceDatabase, SourceRow } from "../source.ts";
-import { readMark, writeMark, writeState } from "../state.ts";
+import { moveMark, readMark, writeState } from "../state.ts";
 import type { ImportState } from "../state.ts";
 import type { Sum, Sums } from "../target.ts";
 import { textOf, wholeOf } from "../values.ts";
@@ -105,6 +105,7 @@ export async function importLogs(
     const rows = mapped.flatMap(({ row }) => (row ? [row] : []));
     const sums = gathered(mapped.flatMap(({ sum }) => (sum ? [sum] : [])));
     for (const { hour } of sums) if (state.firstCall === 0 || hour < state.firstCall) state.firstCall = hour;
+    const from = after ?? 0;
     after = wholeOf(page.at(-1) as SourceRow, "id");
     dry?.add(sums, rows);
     if (db) {
@@ -112,9 +113,9 @@ export async function importLogs(
       const last = after;
       state.logNotes = { tables: notes.tables, findings: notes.findings };
       await db.atomic(function* (tx) {
+        yield* moveMark(db, tx, STEP, { from, to: last });
         yield* insertRows(db, tx, rowsFor("logs", rows));
         yield* addSums(db, tx, sums);
-        yield* writeMark(db, tx, STEP, last);
         yield* writeState(db, tx, state);
       });
     }

@@ -25,6 +25,12 @@ test("a lost database file stops the next start, and every command, in one sente
   // An empty file, as `touch` and a failed restore leave it, is no database either.
   writeFileSync(file, "");
   expect(server.run([], { PORT: "0" }).text).toMatch(SENTENCE);
+  // A site that is on its way in is named, and what goes on with it.
+  writeFileSync(`${file}.importing`, "");
+  expect(server.run([], { PORT: "0" }).text).toMatch(
+    /weir\.sqlite\.importing .*run weir import, with the same source, again/,
+  );
+  rmSync(`${file}.importing`);
   renameSync(`${file}.away`, file);
   await server.restart();
   await server.stop();

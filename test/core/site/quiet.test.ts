@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { isQuiet } from "../../../src/core/options/quiet.ts";
 import { IMPORTED_SITE } from "../../../src/core/site/maintenance.ts";
+import { holdSetup } from "../../../src/core/site/setup.ts";
 import { createVersionCheck } from "../../../src/core/site/version-check.ts";
 import { deliver, deliverKept } from "../../../src/core/users/notify.ts";
 import { sendDue } from "../../../src/core/users/outbox.ts";
@@ -87,6 +88,13 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   const user = { id: 7, email: "ada@mail.example", role: Role.user };
 
   test("nothing that asks elsewhere comes round; what stays in the house does", () => {
+    expect(running()).toEqual(STAYING);
+  });
+
+  test("while a site is moved in nothing comes round at all", () => {
+    const release = holdSetup(app.deps.db);
+    expect(running()).toEqual([]);
+    release();
     expect(running()).toEqual(STAYING);
   });
 

@@ -119,20 +119,7 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
         },
       );
     } else await held.release();
-    const told = {
-      endpoint: wire.provider,
-      group,
-      model: submission.model,
-      requestId: held.requestId,
-      caller,
-      startedMs: call.startedMs,
-      record: call.record,
-    };
-    if (answer.failure) tellRefused(deps, told, answer.failure.failure);
-    else {
-      const cost = quota / deps.options.get("QuotaPerUnit");
-      tellAnswered(deps, { ...told, channel, reason: "completed", quota, cost });
-    }
+    tellSubmitted(submitting, { answer, channel, keyId, group }, held.requestId, quota);
     return new Response(submission.reply?.(answer) ?? answer.text, {
       status: answer.status,
       headers: {
@@ -147,6 +134,28 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
     await held.release();
     throw error;
   }
+}
+
+/** How it ended for its client: taken, or refused with a row of its own. */
+function tellSubmitted<Row extends TaskRow>(
+  { deps, wire, call, submission }: Submitting<Row>,
+  { answer, channel, group }: Submitted,
+  requestId: string,
+  quota: number,
+): void {
+  const { caller, startedMs, record } = call;
+  const told = {
+    endpoint: wire.provider,
+    group,
+    model: submission.model,
+    requestId,
+    caller,
+    startedMs,
+    record,
+  };
+  if (answer.failure) return tellRefused(deps, told, answer.failure.failure);
+  const cost = quota / deps.options.get("QuotaPerUnit");
+  tellAnswered(deps, { ...told, channel, reason: "completed", quota, cost });
 }
 
 function pinnedBy(deps: Deps, { pinned }: Caller): Channel | undefined {

@@ -42,6 +42,7 @@ import { createReach } from "./net/reach.ts";
 import { createPicker } from "./core/channels/picker.ts";
 import { createRouting } from "./core/channels/routing.ts";
 import { createCatalogue } from "./core/channels/catalogue.ts";
+import { refuseWrongClock } from "./core/site/clock-check.ts";
 import { metricSources } from "./core/site/metric-sources.ts";
 import { createModelDays } from "./core/site/model-days.ts";
 import type { ModelDays } from "./core/site/model-days.ts";
@@ -132,11 +133,13 @@ function choosersOf(routing: Deps["routing"], caps: Deps["caps"]): Pick<Deps, "p
   return { picker: createPicker(routing), keyring: createKeyring(caps), caps };
 }
 
-function connectPatiently(env: Env, logger: Logger): Promise<Database> {
-  return connect(env, undefined, {
+async function connectPatiently(env: Env, logger: Logger): Promise<Database> {
+  const db = await connect(env, undefined, {
     waitSeconds: env.databaseWaitSeconds,
     waiting: (reason, leftSeconds) => logger.warn("waiting for the database", { reason, leftSeconds }),
   });
+  await refuseWrongClock({ db, logger, clock: systemClock });
+  return db;
 }
 
 const accessTo =

@@ -19,6 +19,7 @@ import { JournalDamaged } from "./core/ledger/journal/journal.ts";
 import { createLogger } from "./core/kit/logger.ts";
 import { NodeTaken } from "./core/ledger/node-lease.ts";
 import { internalRow, RotationUnfinished, WrongEncryptionKey } from "./core/options/seal-keys.ts";
+import { ClockWrong } from "./core/site/clock-check.ts";
 import { prepareRescue } from "./core/users/rescue.ts";
 import { connect, DatabaseUnreachable, openAsIs, SQLITE_FILE } from "./db/connect.ts";
 import { DatabaseBusy } from "./db/database.ts";
@@ -346,6 +347,7 @@ function usage(): string {
 function isOperatorError(error: unknown): error is Error {
   return (
     error instanceof EnvError ||
+    error instanceof ClockWrong ||
     error instanceof SchemaTooNew ||
     error instanceof SchemaUnknown ||
     error instanceof WrongEncryptionKey ||

@@ -166,7 +166,7 @@ const RULES: Record<string, readonly string[]> = {
     "src/observe",
     "src/shared",
   ],
-  "src/http": ["src/core", "src/openapi", "src/shared", "locales"],
+  "src/http": ["src/core", "src/observe", "src/openapi", "src/shared", "locales"],
   /** The document of all calls: tables and what is made of them. */
   "src/openapi": [],
   "src/relay/wire": ["src/core", "src/net", "src/protocol", "src/http", "src/shared"],

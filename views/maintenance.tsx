@@ -41,9 +41,9 @@ export function MaintenanceBar({ t, message, isQuiet, isRoot }: MaintenanceBarPr
   return (
     <div className="alert alert-soft mb-4" data-tone="warning" data-shell="maintenance">
       <TriangleAlert aria-hidden size={16} />
-      <p className="min-w-0 flex-1 basis-60 whitespace-pre-line wrap-anywhere">
+      <div className="min-w-0 grow whitespace-pre-line wrap-anywhere">
         {isRoot ? t(`shell.maintenance.${about}`) : message || t("shell.maintenance.text")}
-      </p>
+      </div>
       {isRoot ? (
         <>
           <a className="btn btn-sm btn-default" href="/setting?tab=other">

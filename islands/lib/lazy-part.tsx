@@ -7,6 +7,14 @@ import { whenIdle } from "./when-idle.ts";
 
 const never = () => () => undefined;
 
+/** Parts that are open and not there yet. */
+const awaited = new Set<Promise<unknown>>();
+
+/** Resolves when every part that is open now has been fetched, or could not be; says whether there was one. */
+export async function openPartsFetched(): Promise<boolean> {
+  return (await Promise.allSettled(awaited)).length > 0;
+}
+
 /** False on the server and while a server-rendered page comes to life, true from then on. */
 export function useIsAlive(): boolean {
   return useSyncExternalStore(
@@ -41,12 +49,15 @@ export function lazyPart<Props extends object>(
     useEffect(() => {
       if (Part) return undefined;
       let isGone = false;
-      get().then(
+      const fetching = get().then(
         (part) => isGone || setPart(() => part),
         (error: unknown) => isGone || setFailure({ error }),
       );
+      awaited.add(fetching);
+      void fetching.finally(() => awaited.delete(fetching));
       return () => {
         isGone = true;
+        awaited.delete(fetching);
       };
     }, [Part]);
     if (failure && !Meanwhile) throw failure.error;

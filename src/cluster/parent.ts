@@ -75,6 +75,8 @@ export function createParent(deps: ParentDeps): Parent {
     send: (index, message) => isTold(all[index]?.child, message),
   });
   const state: State = { ...deps, all, gathering, hasServed: false, isStopping: false, roll };
+  /** All serve, or one of them could not. */
+  const started = Promise.withResolvers<boolean>();
   let rolling: Promise<void> | undefined;
   let isAskedAgain = false;
 
@@ -85,6 +87,8 @@ export function createParent(deps: ParentDeps): Parent {
   }
 
   async function rolls(): Promise<void> {
+    // What is asked for during the start comes after it.
+    if (!(await started.promise)) return;
     do {
       isAskedAgain = false;
       await rollOnce(state);
@@ -95,6 +99,7 @@ export function createParent(deps: ParentDeps): Parent {
     async start() {
       const served = await Promise.all(all.map((worker) => startWorker(state, worker)));
       state.hasServed = served.every(Boolean);
+      started.resolve(state.hasServed);
       if (!state.hasServed) await stopAll(state);
       return state.hasServed;
     },
@@ -177,7 +182,8 @@ async function retire({ all }: State, worker: Worker): Promise<void> {
   if (!child) return;
   child.isRetiring = true;
   const among = all.filter((each) => each.child?.isServing).length;
-  if (!isTold(child, { kind: "retire", among })) child.process.kill("SIGTERM");
+  // One that is still starting has nothing to end in order, and hears nothing yet.
+  if (!child.isServing || !isTold(child, { kind: "retire", among })) child.process.kill("SIGTERM");
   await child.gone;
 }
 

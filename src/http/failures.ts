@@ -3,6 +3,7 @@
 import { Elysia, ValidationError } from "elysia";
 import { databaseFailure } from "../core/kit/database-failure.ts";
 import type { Logger } from "../core/deps.ts";
+import { idsOf } from "../observe/trace-context.ts";
 import { Failure, waitSecondsOf } from "../shared/failures.ts";
 import type { FailureKind } from "../shared/failures.ts";
 import { expectedText } from "./expected.ts";
@@ -115,7 +116,8 @@ export function failures(
         if (error.kind !== "internal") return answer(failureResponse(error, language));
         const requestId = newRequestId();
         logger.error("call failed", {
-          requestId,
+          request_id: requestId,
+          trace_id: traceIdOf(request),
           code: error.code,
           cause: error.cause === undefined ? (error.internal ?? "") : describe(error.cause),
         });
@@ -145,7 +147,12 @@ export function failures(
       // Whoever has left ended its own query: nobody reads an answer, and nothing went wrong.
       if (request.signal.aborted) return answer(new Response(null, { status: CLIENT_LEFT }));
       const requestId = newRequestId();
-      logger.error("call failed", { request_id: requestId, path: pathOf(request), error: describe(error) });
+      logger.error("call failed", {
+        request_id: requestId,
+        trace_id: traceIdOf(request),
+        path: pathOf(request),
+        error: describe(error),
+      });
       return answer(
         failureResponse(
           new Failure("internal", "internal_error", { params: { requestId } }),
@@ -155,6 +162,11 @@ export function failures(
       );
     },
   );
+}
+
+/** Of the client's own trace: whoever follows it finds the line. */
+export function traceIdOf({ headers }: Request): string | undefined {
+  return idsOf(headers.get("traceparent"))?.traceId;
 }
 
 function describe(error: unknown): string {

@@ -5,10 +5,9 @@ import type { Deps } from "../core/deps.ts";
 import { giveSigns, isImporting } from "../core/site/import-sign.ts";
 import type { ImportSign } from "../core/site/import-sign.ts";
 import { IMPORTED_SITE } from "../core/site/maintenance.ts";
-import { holdSetup, setupState } from "../core/site/setup.ts";
+import { holdSetup, setupFailure, setupState } from "../core/site/setup.ts";
 import type { SetupImport, SetupImportState } from "../core/site/setup.ts";
 import type { Language } from "../shared/enums.ts";
-import { Failure } from "../shared/failures.ts";
 import type { Progress } from "./context.ts";
 import { parseSource, sourceName, SourceRefused } from "./dsn.ts";
 import { familyOf } from "./family.ts";
@@ -46,9 +45,6 @@ function signOf({ source, progress }: Job): ImportSign {
   return { source, step, done, total, ...(leftSeconds === undefined ? {} : { left_seconds: leftSeconds }) };
 }
 
-const refused = (error: SourceRefused): Failure =>
-  new Failure("client", "setup_import_refused", { status: 400, params: { reason: error.message } });
-
 /** Throws a Failure `setup_import_refused` where nothing of the family can be read there. */
 async function openedSource(address: string): Promise<{ name: string; source: SourceDatabase }> {
   try {
@@ -62,7 +58,7 @@ async function openedSource(address: string): Promise<{ name: string; source: So
     }
     return { name: sourceName(place), source };
   } catch (error) {
-    if (error instanceof SourceRefused) throw refused(error);
+    if (error instanceof SourceRefused) throw setupFailure("setup_import_refused", { reason: error.message });
     throw error;
   }
 }
@@ -128,13 +124,11 @@ export function createSetupImport(deps: SetupJobDeps): SetupImport {
 
   return {
     async begin(address) {
-      if (job?.report || (await setupState(deps)).done)
-        throw new Failure("client", "setup_done", { status: 400 });
-      const importing = () => new Failure("client", "setup_importing", { status: 400 });
-      if (isOpening || (job && job.error === undefined)) throw importing();
+      if (job?.report || (await setupState(deps)).done) throw setupFailure("setup_done");
+      if (isOpening || (job && job.error === undefined)) throw setupFailure("setup_importing");
       isOpening = true;
       try {
-        if (await isImporting(deps)) throw importing();
+        if (await isImporting(deps)) throw setupFailure("setup_importing");
         const { name, source } = await openedSource(address);
         const release = holdSetup(db);
         const mine: Job = { source: name };

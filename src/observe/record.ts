@@ -10,8 +10,18 @@ export interface CallRecord {
   triedMs: number;
   /** Undefined: nobody traces. */
   trace: CallTrace | undefined;
+  /** What a traced stream said of itself. */
+  words: StreamWords | undefined;
+}
+
+/** Of an answer that came in pieces, as its upstream worded it. */
+export interface StreamWords {
+  model: string | undefined;
+  id: string | undefined;
+  /** Why it ended; one for each choice. */
+  reasons: string[];
 }
 
 export function newRecord(trace?: CallTrace): CallRecord {
-  return { isTold: false, askedMs: 0, triedMs: 0, trace };
+  return { isTold: false, askedMs: 0, triedMs: 0, trace, words: undefined };
 }

@@ -8,6 +8,7 @@ import { isQuiet } from "../core/options/quiet.ts";
 import { setupState } from "../core/site/setup.ts";
 import { siteStatus } from "../core/site/status.ts";
 import type { Manifest } from "../http/assets.ts";
+import { traceIdOf } from "../http/failures.ts";
 import { refuseBadHost } from "../http/host.ts";
 import { languageOf } from "../http/messages.ts";
 import { newRequestId } from "../http/request-id.ts";
@@ -105,11 +106,8 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
     } catch (error) {
       if (isMissing(error)) return respond({ ...notFoundPage, shell: "console" }, request, user, params);
       const requestId = newRequestId();
-      deps.logger.error("page failed", {
-        request_id: requestId,
-        path: url.pathname,
-        error: String((error as Error).stack ?? error),
-      });
+      const found = { request_id: requestId, trace_id: traceIdOf(request), path: url.pathname };
+      deps.logger.error("page failed", { ...found, error: String((error as Error).stack ?? error) });
       const broken = renderPage(brokenPage, { ...render, data: { requestId } }, manifest);
       return pageResponse(broken, request, user !== undefined);
     }

@@ -11,6 +11,9 @@ import type { Answer, TestApp, TestUser } from "../support/app.ts";
 const PUBLIC = [
   "GET /api/setup",
   "POST /api/setup",
+  // Refused once there is an account.
+  "POST /api/setup/import",
+  "GET /api/setup/import",
   "GET /api/status",
   "GET /api/notice",
   "GET /api/about",

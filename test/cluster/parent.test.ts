@@ -85,3 +85,22 @@ test("a roll ends at the first worker that cannot start, and the others stay", a
   await until(() => starts.length === 4);
   expect(starts).toEqual([0, 1, 0, 0]);
 }, 20_000);
+
+test("a roll does not wait for a worker that is still starting", async () => {
+  const crash = worker("setTimeout(() => process.exit(3), 1)");
+  const { parent: own, starts, said } = parentOf(1, crash, "setInterval(() => {}, 1000)", worker());
+  expect(await own.start()).toBe(true);
+  await until(() => starts.length === 2);
+  await own.roll();
+  expect(said.at(-1)?.text).toBe("all workers were replaced");
+  expect(starts).toEqual([0, 0, 0]);
+}, 20_000);
+
+test("a roll that is asked for during the start comes after it", async () => {
+  const { parent: own, starts } = parentOf(2, worker());
+  const starting = own.start();
+  const rolled = own.roll();
+  expect(await starting).toBe(true);
+  await rolled;
+  expect(starts).toEqual([0, 1, 0, 1]);
+}, 20_000);

@@ -155,6 +155,7 @@ describe("what is shown", () => {
   test("further columns are chosen, and are in the address", async () => {
     const { user } = open();
     await user.click(screen.getByRole("button", { name: "Columns" }));
+    await settle();
     await user.click(screen.getByRole("menuitemcheckbox", { name: "Thinking" }));
     expect(location.search).toBe("?columns=thinking");
     expect(within(grid()).getByRole("columnheader", { name: /Thinking/ }).tagName).toBe("DIV");

@@ -14,6 +14,7 @@ import { installBoot } from "../../islands/lib/boot.ts";
 import type { BootUser } from "../../islands/lib/boot.ts";
 import { addTexts, setLanguage } from "../../islands/lib/i18n.ts";
 import { listenForKeys } from "../../islands/lib/keys.ts";
+import { openPartsFetched } from "../../islands/lib/lazy-part.tsx";
 import { IslandRoot } from "../../islands/ui/root.tsx";
 import { followHistory } from "../../islands/lib/url-state.ts";
 import { dismissQuestion } from "../../islands/ui/confirm.tsx";
@@ -160,9 +161,10 @@ export function renderScreen(screen: ComponentType, options: IslandOptions = {})
   };
 }
 
-/** Lets promises and effects that are already due happen. */
+const dueHappens = () => new Promise<void>((resolve) => setTimeout(resolve));
+
+/** Lets promises and effects that are already due happen, those of parts that were opened just now among them. */
 export async function settle(): Promise<void> {
-  await act(async () => {
-    await new Promise((resolve) => setTimeout(resolve));
-  });
+  await act(dueHappens);
+  if (await act(openPartsFetched)) await act(dueHappens);
 }

@@ -279,12 +279,14 @@ describe("columns", () => {
   test("a hidden column stays hidden on the next visit, and reset brings it back", async () => {
     const first = renderPart(table({ columnsKey: "test-columns" }));
     await first.user.click(screen.getByRole("button", { name: "Columns" }));
+    await settle();
     await first.user.click(screen.getByRole("menuitemcheckbox", { name: "Priority" }));
     expect(screen.queryByRole("columnheader", { name: "Priority" })).toBeNull();
     first.unmount();
     const second = renderPart(table({ columnsKey: "test-columns" }));
     expect(screen.queryByRole("columnheader", { name: "Priority" })).toBeNull();
     await second.user.click(screen.getByRole("button", { name: "Columns" }));
+    await settle();
     await second.user.click(screen.getByRole("menuitem", { name: "Reset" }));
     expect(screen.getByRole("columnheader", { name: "Priority" })).toBeTruthy();
   });
@@ -299,6 +301,7 @@ describe("columns", () => {
     const fromOf = (name: string) => screen.getByRole("columnheader", { name }).dataset["from"];
     expect(fromOf("Weight")).toBe("1100");
     await user.click(screen.getByRole("button", { name: "Columns" }));
+    await settle();
     await user.click(screen.getByRole("menuitemcheckbox", { name: "Priority" }));
     expect(fromOf("Weight")).toBe("1100");
     await user.click(screen.getByRole("menuitemcheckbox", { name: "Group" }));

@@ -39,6 +39,9 @@ test("an answered call, a stream and a refused one leave a line each", async () 
   });
   expect(calls()[1]?.["first_ms"]).toBeNumber();
   expect(calls()[2]).toMatchObject({ outcome: "client", error: "model_not_found", status: 404 });
+  const messages = [{ role: "user", content: "Hello" }];
+  await (await gateway.post("/v1/messages/count_tokens", { model: MODEL, messages })).text();
+  expect(calls().at(-1)).toMatchObject({ endpoint: "count", outcome: "ok", user: gateway.user.id });
   const text = JSON.stringify(lines);
   for (const secret of ["Hello", gateway.key.slice(3), gateway.user.username])
     expect(text).not.toContain(secret);

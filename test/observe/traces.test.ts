@@ -1,9 +1,12 @@
 // Traces as a receiver on loopback gets them: which spans a call leaves, whose children they are, and what they never say.
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { readEnv } from "../../src/env.ts";
+import { newRecord } from "../../src/observe/record.ts";
 import { idsOf, traceparentOf } from "../../src/observe/trace-context.ts";
 import { createTraces } from "../../src/observe/traces.ts";
 import type { TraceSettings } from "../../src/observe/traces.ts";
+import { newMeterState } from "../../src/protocol/dialect.ts";
+import { traceStream } from "../../src/relay/call/tracing.ts";
 import { refuse, startFakeUpstream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
 import { startOtlpReceiver } from "../support/otlp-receiver.ts";
@@ -105,6 +108,49 @@ test("a stream's spans last to its end", async () => {
   expect(client?.endMs).toBeGreaterThan(client?.startMs ?? Infinity);
   expect(server.endMs).toBeGreaterThanOrEqual(client?.endMs ?? Infinity);
   expect(server.attributes["gen_ai.usage.output_tokens"]).toBeGreaterThan(0);
+  expect(server.attributes).toMatchObject({
+    "gen_ai.response.model": MODEL,
+    "gen_ai.response.id": "chatcmpl-fake",
+    "gen_ai.response.finish_reasons": ["stop"],
+  });
+});
+
+test("a stream's own words are read in each dialect, and nothing that a text only quotes", () => {
+  const quoted = JSON.stringify('{"finish_reason":"length","type":"response.failed"}');
+  const said = (frames: readonly string[], isSampled = true) => {
+    const record = newRecord({ ...PARENT, parentId: undefined, isSampled, attemptId: "", attempts: [] });
+    const seen: string[] = [];
+    const meter = { state: newMeterState(), push: ({ data }: { data: string }) => void seen.push(data) };
+    traceStream({ record }, meter);
+    for (const data of frames) meter.push({ data });
+    expect(seen).toEqual([...frames]);
+    return record.words;
+  };
+  const chat = [
+    `{"id":"c1","model":"m-1","choices":[{"delta":{"content":${quoted}},"finish_reason":null}]}`,
+    `{"id":"c1","model":"m-1","choices":[{"index":0,"delta":{},"finish_reason": "tool_calls"}]}`,
+    `{"id":"c1","model":"m-1","choices":[{"index":1,"delta":{},"finish_reason":"stop"}]}`,
+    "[DONE]",
+  ];
+  expect(said(chat)).toEqual({ model: "m-1", id: "c1", reasons: ["tool_calls", "stop"] });
+  const messages = [
+    '{"type":"message_start","message":{"id":"msg_1","model":"claude","stop_reason":null}}',
+    `{"type":"content_block_delta","delta":{"type":"text_delta","text":${quoted}}}`,
+    '{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":3}}',
+  ];
+  expect(said(messages)).toEqual({ model: "claude", id: "msg_1", reasons: ["end_turn"] });
+  const responses = [
+    '{"type":"response.created","response":{"id":"resp_1","model":"m-2","status":"in_progress"}}',
+    `{"type":"response.output_text.delta","delta":${quoted}}`,
+    '{"type":"response.incomplete","response":{"id":"resp_1","model":"m-2","status":"incomplete"}}',
+  ];
+  expect(said(responses)).toEqual({ model: "m-2", id: "resp_1", reasons: ["incomplete"] });
+  const gemini = [
+    '{"candidates":[{"content":{"parts":[{"text":"a"}]}}],"modelVersion":"g-1","responseId":"r1"}',
+    '{"candidates":[{"finishReason":"STOP"}],"modelVersion":"g-1","responseId":"r1"}',
+  ];
+  expect(said(gemini)).toEqual({ model: "g-1", id: "r1", reasons: ["STOP"] });
+  expect(said(chat, false)).toBeUndefined();
 });
 
 test("a call that goes on to a second channel has a CLIENT span for each, the first of them failed", async () => {
@@ -129,6 +175,9 @@ test("a refused call is a span with its error, and asks nobody", async () => {
   expect(others).toEqual([]);
   expect(server.status).toBe(2);
   expect(server.attributes["error.type"]).toBe("model_not_found");
+  // Clients choose names: a long one is cut before it travels.
+  const [long] = await spansOf(() => ask({ model: "m".repeat(5000) }));
+  expect(long.name.length).toBeLessThan(200);
 });
 
 test("a client's trace goes on here, and at upstreams whose channel says so", async () => {

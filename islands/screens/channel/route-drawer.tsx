@@ -109,7 +109,7 @@ export default function RouteDrawer() {
         <Line name="key" label={t("channel.route.key")} isNumber />
         <Line name="group" label={t("channel.route.group")} />
         <Line name="tokens" label={t("channel.route.tokens")} initial="1000" isNumber />
-        <div className="sm:col-span-2">
+        <div className="col-span-full">
           <Line name="session" label={t("channel.route.session")} />
         </div>
       </form>

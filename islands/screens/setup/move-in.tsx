@@ -95,7 +95,7 @@ export default function MoveIn({ isRunning, onBack }: { isRunning: boolean; onBa
             isMono
             isRequired
           />
-          <ul className="mt-3 max-w-[72ch] list-disc space-y-1 pl-5 text-muted">
+          <ul className="mt-3 grid max-w-[72ch] list-disc gap-1 pl-5 text-muted">
             <li>{t("setup.move.stop")}</li>
             <li>{t("setup.move.readOnly")}</li>
             <li>{t("setup.move.closed")}</li>
@@ -165,7 +165,7 @@ function Done({ report }: { report: readonly string[] }) {
       <pre
         tabIndex={0}
         aria-label={t("setup.move.report")}
-        className="mono mt-3 max-h-[50vh] overflow-auto rounded-box border border-base-300 bg-base-200 p-3 text-xs whitespace-pre-wrap wrap-anywhere"
+        className="mono mt-3 max-h-96 overflow-auto rounded-box border border-base-300 bg-base-200 p-3 text-xs whitespace-pre-wrap wrap-anywhere"
       >
         {text}
       </pre>

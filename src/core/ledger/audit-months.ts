@@ -186,7 +186,9 @@ export async function auditMonths(
 ): Promise<MonthsReport> {
   const now = Math.floor(nowMs / 1000);
   const known = await memories(db);
-  const [oldest] = [...known].toSorted(([, a], [, b]) => a.checkedAt - b.checkedAt);
+  // Those that differ are read anyway: they take no other month's turn.
+  const closed = [...known].filter(([, { checkedAt }]) => checkedAt > 0);
+  const [oldest] = closed.toSorted(([, a], [, b]) => a.checkedAt - b.checkedAt);
   const due = oldest && oldest[1].checkedAt < now - READ_AGAIN_SECONDS ? oldest[0] : undefined;
   const report: MonthsReport = { differences: [], read: 0, remembered: 0 };
   const learned = new Map<number, Memory>();

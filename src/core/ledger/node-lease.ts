@@ -19,6 +19,8 @@ const TELL_RENEWALS = 3;
 const STALE_MS = 20_000;
 const LOOK_MS = 1000;
 const DATABASE_WAIT_MS = 5000;
+/** So long a renewal waits for what the node has to tell: a disk that hangs costs it no lease. */
+const FIGURES_MS = 1000;
 
 /** The start is stopped with this sentence. */
 export class NodeTaken extends Error {
@@ -194,6 +196,10 @@ async function raiseIncarnation(
   return taken;
 }
 
+function inTime<T>(work: Promise<T>): Promise<T | undefined> {
+  return within(FIGURES_MS, work).catch(() => undefined);
+}
+
 /** The lease from here on: renewed by a timer where nodes share the database. */
 function keepLease(context: LeaseContext, incarnation: number, position: StorePosition): NodeLease {
   const { db, logger, clock, nodeId, dataDir, isShared, leaseEnd, now } = context;
@@ -230,7 +236,7 @@ function keepLease(context: LeaseContext, incarnation: number, position: StorePo
     isRenewing = true;
     try {
       const isTelling = renewals++ % TELL_RENEWALS === 0;
-      const figures = isTelling ? await context.figures?.() : undefined;
+      const figures = isTelling && context.figures ? await inTime(context.figures()) : undefined;
       const renewed = db.orm
         .update(nodes)
         .set({ leaseUntil: leaseEnd, updatedAt: now, ...(figures === undefined ? {} : { figures }) })

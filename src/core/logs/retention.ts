@@ -148,8 +148,9 @@ export async function createLogPart(db: Database, year: number, month: number): 
   const [from, to] = [startOf(year, month), startOf(year, month + 1)].map((at) => sql.raw(String(at)));
   await db.atomic(function* (tx) {
     yield* rows(tx, patient);
-    // Nobody adds to the rest until the part is there.
-    yield* rows(tx, sql`lock table ${rest} in exclusive mode`);
+    // Nobody adds to the table until the part is there. Of the whole, not of the rest alone: whoever has been told already
+    // that a row goes into the rest waits for that one, and afterwards the rest no longer takes it (23514).
+    yield* rows(tx, sql`lock table logs in exclusive mode`);
     yield* rows(tx, sql`create table ${part} (like logs including defaults including constraints)`);
     yield* rows(
       tx,

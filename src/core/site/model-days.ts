@@ -62,21 +62,21 @@ export function createModelDays({ db, clock, logger, models }: Sources): ModelDa
 
   async function insert(rows: readonly Row[]): Promise<void> {
     const { modelDays } = db.t;
-    for (let at = 0; at < rows.length; at += MOST_ROWS) {
-      const part = rows.slice(at, at + MOST_ROWS);
-      await db.atomic(function* (tx) {
+    // All or nothing: what failed is written again with the next minute's.
+    await db.atomic(function* (tx) {
+      for (let at = 0; at < rows.length; at += MOST_ROWS) {
         yield* q(
           tx
             .insert(modelDays)
-            .values(part)
+            .values(rows.slice(at, at + MOST_ROWS))
             .onConflictDoUpdate({
               target: [modelDays.day, modelDays.modelName, modelDays.slot],
               set: { count: sql`${modelDays.count} + excluded.count` },
             })
             .returning({ day: modelDays.day }),
         );
-      });
-    }
+      }
+    });
   }
 
   async function writeAll(): Promise<void> {
@@ -115,8 +115,9 @@ export function createModelDays({ db, clock, logger, models }: Sources): ModelDa
     write,
     async stop() {
       clearInterval(timer);
-      await writing;
-      await write();
+      // A database that is away keeps no process from ending.
+      const last = (writing ?? Promise.resolve()).then(write);
+      await within(DATABASE_MS, last).catch(() => undefined);
     },
   };
 }

@@ -106,31 +106,32 @@ export async function databaseVersion({ db }: Pick<Deps, "db">): Promise<string>
   return /^\S*/.exec(row?.version ?? "")?.[0] ?? "";
 }
 
-function bad(code: FailureCode): Failure {
-  return new Failure("client", code, { status: 400 });
+/** What the wizard refuses: with 400, as clients of the family expect of it. */
+export function setupFailure(code: FailureCode, params?: Record<string, string>): Failure {
+  return new Failure("client", code, { status: 400, ...(params ? { params } : {}) });
 }
 
 /** `language`: in which it is set up; the site speaks it from then on. */
 export async function runSetup(deps: Deps, input: SetupInput, language: Language): Promise<void> {
   const state = await setupState(deps);
-  if (state.done) throw bad("setup_done");
+  if (state.done) throw setupFailure("setup_done");
   if (isFilling(deps.db) || (await isImporting(deps)) || (await isHalfImported(deps)))
-    throw bad("setup_importing");
+    throw setupFailure("setup_importing");
   const zone = input.time_zone ?? "";
-  if (zone !== "" && !isTimeZone(zone)) throw bad("option_not_time_zone");
+  if (zone !== "" && !isTimeZone(zone)) throw setupFailure("option_not_time_zone");
   let account: { username: string; passwordHash: string } | undefined;
   if (!state.rootExists) {
     const username = (input.username ?? "").trim();
     const password = input.password ?? "";
-    if (username === "") throw bad("setup_username_empty");
-    if (Array.from(username).length > 12) throw bad("setup_username_long");
-    if (/\p{Cc}/u.test(username)) throw bad("username_invalid");
-    if (password !== (input.confirmPassword ?? "")) throw bad("setup_passwords_differ");
-    if (Array.from(password).length < 8) throw bad("setup_password_short");
+    if (username === "") throw setupFailure("setup_username_empty");
+    if (Array.from(username).length > 12) throw setupFailure("setup_username_long");
+    if (/\p{Cc}/u.test(username)) throw setupFailure("username_invalid");
+    if (password !== (input.confirmPassword ?? "")) throw setupFailure("setup_passwords_differ");
+    if (Array.from(password).length < 8) throw setupFailure("setup_password_short");
     checkNewPassword(password, { username, mail: "" });
     account = { username, passwordHash: await hashPassword(password) };
     // That took its time.
-    if (isFilling(deps.db)) throw bad("setup_importing");
+    if (isFilling(deps.db)) throw setupFailure("setup_importing");
   }
   const now = Math.floor(deps.clock.nowMs() / 1000);
   const { setups, users } = deps.db.t;
@@ -159,7 +160,7 @@ export async function runSetup(deps: Deps, input: SetupInput, language: Language
       if (user) yield* credit({ userId: user.id, amount: ROOT_INITIAL_QUOTA, kind: "setup" });
     });
   } catch (error) {
-    if (isUniqueViolation(error)) throw bad("setup_done");
+    if (isUniqueViolation(error)) throw setupFailure("setup_done");
     throw new Failure("internal", "setup_failed", { status: 500, cause: error });
   }
   finished.add(deps.db);

@@ -9,7 +9,6 @@ import { newRequestId } from "../../http/request-id.ts";
 import type { Work } from "../../http/visitors.ts";
 import type { OptionStore } from "../../core/options/store.ts";
 import { idsOf } from "../../observe/trace-context.ts";
-import { newRecord } from "../../observe/record.ts";
 import type { CallRecord } from "../../observe/record.ts";
 import type { Failure } from "../../shared/failures.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
@@ -22,6 +21,7 @@ import { logRefusal } from "./refusal-rows.ts";
 import type { RefusalServices, RefusedRequest } from "./refusal-rows.ts";
 import type { CallServices } from "./services.ts";
 import { tellRefused } from "./telling.ts";
+import { beginRecord } from "./tracing.ts";
 
 export interface RelayRequest {
   request: Request;
@@ -76,7 +76,7 @@ export async function runExchange(
     countsAs,
     options: deps.options,
     startedMs: performance.now(),
-    record: newRecord(deps.observer.traces?.begin(request.headers.get("traceparent"))),
+    record: beginRecord(deps, request),
     rate: undefined,
     work: undefined,
     caller: undefined,
@@ -193,14 +193,24 @@ export interface PlainRequest {
   omitId?: boolean;
   /** Where it counts among the requests of clients. */
   endpoint?: { readonly name: string };
+  record?: CallRecord;
 }
 
 /** The refusal of a request that is no exchange, in the words of its dialect; it leaves its row like any other. */
 export function refusePlain(services: ExplainServices, plain: PlainRequest, error: unknown): Response {
   const { request, dialect, caller, model, omitId = false } = plain;
   const { requestId = newRequestId(), startedMs = performance.now() } = plain;
-  const { endpoint } = plain;
-  const known = { requestId, caller, model, startedMs, dialect, ...(endpoint ? { endpoint } : {}) };
+  const { endpoint, record } = plain;
+  const known = {
+    requestId,
+    caller,
+    model,
+    startedMs,
+    dialect,
+    request,
+    ...(endpoint ? { endpoint } : {}),
+    ...(record ? { record } : {}),
+  };
   const failure = explain(services, known, error);
   const view = { dialect, language: relayLanguageOf(request, services.deps.options), requestId, omitId };
   return renderFailure(failure, view, corsHeaders(request));

@@ -27,6 +27,7 @@ import { pingMs, PINGS } from "./ping.ts";
 import type { Plan } from "./plan.ts";
 import type { CallServices } from "./services.ts";
 import { createStreamHold } from "./stream-hold.ts";
+import { traceStream } from "./tracing.ts";
 
 /** A stream whose first event has not been read. */
 export interface OpenedStream {
@@ -63,6 +64,7 @@ export async function openStream(services: CallServices, stream: OpenedStream): 
     countsDeltas: !plan.reportsUsage || services.withoutUsage.has(plan.channel.id),
     screen: services.screens.output(call),
   });
+  traceStream(call, output.meter);
   const relay = relayOf(services, stream, body, output, conversion);
   if (call.isBegun || call.request.signal.aborted) relay.release();
   call.release = relay.release;

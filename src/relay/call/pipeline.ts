@@ -125,15 +125,17 @@ export interface Relay {
 
 /** An answer about a call that nobody made. */
 function counted({ deps }: CallServices, exchange: Exchange, response: Response): Response {
-  const { countsAs = exchange.endpoint.name, caller, model = "", startedMs } = exchange;
-  const group = caller?.group ?? "";
+  const { countsAs = exchange.endpoint.name, caller, model = "", requestId, startedMs, record } = exchange;
   tellAnswered(deps, {
     endpoint: countsAs,
     channel: undefined,
-    group,
+    group: caller?.group ?? "",
     model,
+    requestId,
+    caller,
     startedMs,
     reason: "completed",
+    record,
   });
   return response;
 }

@@ -15,7 +15,7 @@ import type { Caller } from "./admission.ts";
 import type { AttemptFailure } from "./attempt.ts";
 import type { AttemptNote, Call } from "./call.ts";
 import type { CallEnd } from "./settle.ts";
-import { endAttempt, traceAttempt, traceCall, traceRefusal } from "./tracing.ts";
+import { endAttempt, traceAttempt, traceCall, traceEnd } from "./tracing.ts";
 
 /** What a client calls a model may be anything. */
 const MOST_NAME_CHARACTERS = 128;
@@ -159,22 +159,34 @@ export function tellSettled(deps: Told, call: Call, channel: Channel, settled: S
     tokens: usage && tokensOf(usage),
   });
   const error = reason === "completed" ? "" : reason;
-  traceCall(deps, call, { ...settled.end, channel, error, usage });
-  deps.observer.access?.({
-    request_id: call.requestId,
-    trace_id: record.trace?.traceId,
-    endpoint: call.endpoint.name,
-    model: call.model,
+  const { json, upstreamId } = settled.end;
+  if (record.trace) traceCall(deps, call, { json, upstreamId, channel, error, usage });
+  if (!deps.observer.access) return;
+  const { requestId, caller, model, group, charged } = call;
+  const endpoint = call.endpoint.name;
+  const said = { endpoint, channel, group, model, requestId, caller, startedMs, reason, firstByteMs };
+  writeAccess(deps, { ...said, usage, quota: charged, record }, durationMs);
+}
+
+/** The line of a call that was answered. */
+function writeAccess({ observer }: Told, answered: ToldAnswer, durationMs: number): void {
+  if (!observer.access) return;
+  const { endpoint, channel, model, requestId, caller, reason, firstByteMs, usage, quota, record } = answered;
+  observer.access({
+    request_id: requestId,
+    trace_id: record?.trace?.traceId,
+    endpoint,
+    model: model.slice(0, MOST_NAME_CHARACTERS),
     outcome: OUTCOME_OF_END[reason] ?? "upstream",
-    error,
-    channel: channel.id,
-    user: call.caller.user.id,
-    key: call.caller.token?.id,
+    error: reason === "completed" ? "" : reason,
+    channel: channel?.id,
+    user: caller?.user.id,
+    key: caller?.token?.id,
     ms: Math.round(durationMs),
     first_ms: firstByteMs === undefined ? undefined : Math.round(firstByteMs),
     input: usage && promptTokens(usage),
     output: usage && completionTokens(usage),
-    quota: call.charged,
+    quota,
   });
 }
 
@@ -184,22 +196,35 @@ export interface ToldAnswer {
   channel: Channel | undefined;
   group: string;
   model: string;
+  requestId: string;
+  caller: Caller | undefined;
   /** performance.now() of the start. */
   startedMs: number;
   reason: EndReason;
   firstByteMs?: number | undefined;
   usage?: Usage | undefined;
+  /** As charged, in units and in dollars. */
+  quota?: number | undefined;
+  cost?: number | undefined;
+  /** Absent: it is not traced. */
+  record?: CallRecord | undefined;
 }
 
 export function tellAnswered(deps: Told, answered: ToldAnswer): void {
-  const { endpoint, channel, group, model, startedMs, reason, firstByteMs, usage } = answered;
+  const { endpoint, channel, group, model, startedMs, reason, firstByteMs, usage, record } = answered;
+  if (record?.isTold) return;
+  if (record) record.isTold = true;
+  const error = reason === "completed" ? "" : reason;
+  const durationMs = performance.now() - startedMs;
+  traceEnd(deps, record?.trace, { ...answered, model: model.slice(0, MOST_NAME_CHARACTERS), error });
+  writeAccess(deps, answered, durationMs);
   deps.observer.ended({
     endpoint,
     provider: channel ? providerName(channel.type) : "",
     model: modelLabel(deps, group, model),
     outcome: OUTCOME_OF_END[reason] ?? "upstream",
-    error: reason === "completed" ? "" : reason,
-    durationMs: performance.now() - startedMs,
+    error,
+    durationMs,
     addedMs: undefined,
     firstTokenMs: firstByteMs,
     tokens: usage && tokensOf(usage),
@@ -221,7 +246,11 @@ export function tellRefused(deps: Told, refused: ToldRefusal, failure: Failure):
   const { record, group, model } = refused;
   if (record?.isTold) return;
   if (record) record.isTold = true;
-  traceRefusal(deps, record?.trace, { ...refused, model: model ?? OTHER_MODEL, error: failure.code });
+  traceEnd(deps, record?.trace, {
+    ...refused,
+    model: model?.slice(0, MOST_NAME_CHARACTERS) ?? OTHER_MODEL,
+    error: failure.code,
+  });
   deps.observer.ended({
     endpoint: refused.endpoint,
     provider: "",

@@ -3,9 +3,12 @@
 import type { Deps } from "../../core/deps.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import { ATTRIBUTE, operationName } from "../../observe/names.ts";
+import { newRecord } from "../../observe/record.ts";
+import type { CallRecord, StreamWords } from "../../observe/record.ts";
 import { newSpanId, traceparentOf } from "../../observe/trace-context.ts";
 import type { CallTrace } from "../../observe/traces.ts";
-import { asList, asObject } from "../../protocol/json.ts";
+import type { StreamMeter } from "../../protocol/dialect.ts";
+import { asList, asObject, asString, parseJson } from "../../protocol/json.ts";
 import { providerName } from "../../providers/telemetry.ts";
 import { completionTokens, promptTokens } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
@@ -20,6 +23,11 @@ const ANSWER_FIELDS = ["choices", "output", "content", "candidates"];
 /** Of one text: prompts may be long, and the receiver bounds a batch. */
 const MOST_CHARACTERS = 32_768;
 
+/** Of a request that has just come in, in its client's trace where it names one. */
+export function beginRecord({ observer }: Pick<Deps, "observer">, { headers }: Request): CallRecord {
+  return newRecord(observer.traces?.begin(headers.get("traceparent")));
+}
+
 /** The upstream reads whose child its own span is, where its channel says so. Undefined: nobody is told. */
 export function traceHeader(channel: Channel, { record, request }: Call): string | undefined {
   if (channel.setting.send_traceparent !== true) return undefined;
@@ -29,12 +37,8 @@ export function traceHeader(channel: Channel, { record, request }: Call): string
   return traceparentOf({ traceId: trace.traceId, spanId: trace.attemptId, isSampled: trace.isSampled });
 }
 
-/** The answer's own words for itself, in the dialect that it came in. */
-function answerAttributes(json: unknown): Attributes {
-  const answer = asObject(json);
-  if (!answer) return {};
-  const model = answer["model"] ?? answer["modelVersion"];
-  const id = answer["id"] ?? answer["responseId"];
+/** An answer's own words for itself, in the dialect that it came in. */
+function wordsOf(answer: Readonly<Record<string, unknown>>): StreamWords {
   const reasons = [
     answer["stop_reason"],
     answer["status"],
@@ -43,9 +47,59 @@ function answerAttributes(json: unknown): Attributes {
     ),
   ].filter((each) => typeof each === "string");
   return {
-    ...(typeof model === "string" ? { [ATTRIBUTE.responseModel]: model } : {}),
-    ...(typeof id === "string" ? { [ATTRIBUTE.responseId]: id } : {}),
+    model: asString(answer["model"] ?? answer["modelVersion"]),
+    id: asString(answer["id"] ?? answer["responseId"]),
+    reasons,
+  };
+}
+
+function wordAttributes(words: StreamWords | undefined): Attributes {
+  if (!words) return {};
+  const { model, id, reasons } = words;
+  return {
+    ...(model === undefined ? {} : { [ATTRIBUTE.responseModel]: model }),
+    ...(id === undefined ? {} : { [ATTRIBUTE.responseId]: id }),
     ...(reasons.length > 0 ? { [ATTRIBUTE.finishReasons]: reasons } : {}),
+  };
+}
+
+function answerAttributes(json: unknown): Attributes {
+  const answer = asObject(json);
+  return wordAttributes(answer && wordsOf(answer));
+}
+
+/** Frames in which a stream may still say which model answers. */
+const MOST_OPENING = 8;
+const MOST_REASONS = 128;
+/** A frame that may say why the stream ends. Within a text each of these quotes has a backslash before it. */
+const ENDING =
+  /"(?:finish_reason|stop_reason|finishReason)"\s*:\s*"|"response\.(?:completed|incomplete|failed)"/;
+
+/** What a frame says: by itself (chat, Gemini), or with the answer in it, begun or whole (Messages, Responses). */
+function wordsIn(data: string): StreamWords | undefined {
+  const frame = asObject(parseJson(data));
+  if (!frame) return undefined;
+  const inner = asObject(frame["response"]) ?? asObject(frame["message"]) ?? asObject(frame["delta"]);
+  const found = wordsOf(inner ?? frame);
+  // Until its last event a response is "in_progress".
+  return ENDING.test(data) ? found : { ...found, reasons: [] };
+}
+
+/** Reads along a stream that is traced; any other one keeps its meter. */
+export function traceStream({ record }: Pick<Call, "record">, meter: StreamMeter): void {
+  if (record.trace?.isSampled !== true) return;
+  const words: StreamWords = { model: undefined, id: undefined, reasons: [] };
+  record.words = words;
+  let opening = MOST_OPENING;
+  const push = meter.push.bind(meter);
+  meter.push = (frame) => {
+    push(frame);
+    const opens = words.model === undefined && opening-- > 0;
+    if (!opens && !ENDING.test(frame.data)) return;
+    const found = wordsIn(frame.data);
+    words.model ??= found?.model;
+    words.id ??= found?.id;
+    if (found && words.reasons.length < MOST_REASONS) words.reasons.push(...found.reasons);
   };
 }
 
@@ -71,58 +125,32 @@ function usageAttributes(usage: Usage): Attributes {
   };
 }
 
-export interface TracedEnd {
-  channel: Channel;
+/** A request that is over, as its span tells it. */
+interface TracedEnd {
+  endpoint: string;
+  model: string;
+  requestId: string;
+  /** performance.now() of the start. */
+  startedMs: number;
   /** "" = nothing went wrong. */
   error: string;
-  usage: Usage | undefined;
-  /** The whole answer, where it was JSON. */
-  json?: unknown;
-  upstreamId?: string | undefined;
+  /** That answered. */
+  channel?: Channel | undefined;
+  usage?: Usage | undefined;
+  /** Dollars. */
+  cost?: number | undefined;
+  more?: Attributes;
 }
 
-/** An answered call, to its last byte. */
-export function traceCall(
-  { observer }: Pick<Deps, "observer">,
-  call: Call,
-  { channel, error, usage, json, upstreamId }: TracedEnd,
-): void {
-  const { traces } = observer;
-  const { trace } = call.record;
-  if (!traces || !trace?.isSampled) return;
-  const provider = providerName(channel.type);
-  const operation = operationName(call.endpoint.name);
-  traces.ended(trace, {
-    operation,
-    model: call.model,
-    startedMs: call.startedMs,
-    endedMs: performance.now(),
-    error,
-    attributes: {
-      [ATTRIBUTE.operation]: operation,
-      [ATTRIBUTE.provider]: provider,
-      [ATTRIBUTE.system]: provider,
-      [ATTRIBUTE.requestModel]: call.model,
-      [ATTRIBUTE.requestId]: call.requestId,
-      [ATTRIBUTE.channel]: channel.id,
-      ...(upstreamId === undefined ? {} : { [ATTRIBUTE.responseId]: upstreamId }),
-      ...answerAttributes(json),
-      ...(usage ? usageAttributes(usage) : {}),
-      ...(call.charged === undefined ? {} : { [ATTRIBUTE.cost]: call.charged / call.price.quotaPerUnit }),
-      ...(traces.showsContent ? contentAttributes(call, json) : {}),
-    },
-  });
-}
-
-/** A request that was refused, or that every channel failed. */
-export function traceRefusal(
+/** Also of a request that was refused, or that every channel failed. */
+export function traceEnd(
   { observer }: Pick<Deps, "observer">,
   trace: CallTrace | undefined,
-  refused: { endpoint: string; model: string; requestId: string; startedMs: number; error: string },
+  { endpoint, model, requestId, startedMs, error, channel, usage, cost, more }: TracedEnd,
 ): void {
-  if (!trace) return;
-  const operation = operationName(refused.endpoint);
-  const { model, requestId, startedMs, error } = refused;
+  if (!trace?.isSampled) return;
+  const operation = operationName(endpoint);
+  const provider = channel && providerName(channel.type);
   observer.traces?.ended(trace, {
     operation,
     model,
@@ -133,6 +161,41 @@ export function traceRefusal(
       [ATTRIBUTE.operation]: operation,
       [ATTRIBUTE.requestModel]: model,
       [ATTRIBUTE.requestId]: requestId,
+      ...(provider === undefined ? {} : { [ATTRIBUTE.provider]: provider, [ATTRIBUTE.system]: provider }),
+      ...(channel ? { [ATTRIBUTE.channel]: channel.id } : {}),
+      ...(usage ? usageAttributes(usage) : {}),
+      ...(cost === undefined ? {} : { [ATTRIBUTE.cost]: cost }),
+      ...more,
+    },
+  });
+}
+
+interface TracedAnswer extends Pick<TracedEnd, "error" | "usage"> {
+  channel: Channel;
+  /** The whole answer, where it was JSON. */
+  json?: unknown;
+  upstreamId?: string | undefined;
+}
+
+/** An answered call, to its last byte. */
+export function traceCall(
+  deps: Pick<Deps, "observer">,
+  call: Call,
+  { json, upstreamId, ...answered }: TracedAnswer,
+): void {
+  const { record, endpoint, model, requestId, startedMs, charged, price } = call;
+  if (!record.trace?.isSampled) return;
+  traceEnd(deps, record.trace, {
+    ...answered,
+    endpoint: endpoint.name,
+    model,
+    requestId,
+    startedMs,
+    cost: charged === undefined ? undefined : charged / price.quotaPerUnit,
+    more: {
+      ...(upstreamId === undefined ? {} : { [ATTRIBUTE.responseId]: upstreamId }),
+      ...(json === undefined ? wordAttributes(record.words) : answerAttributes(json)),
+      ...(deps.observer.traces?.showsContent === true ? contentAttributes(call, json) : {}),
     },
   });
 }

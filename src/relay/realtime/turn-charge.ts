@@ -95,10 +95,13 @@ export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
     channel,
     group: caller.group,
     model,
+    requestId: parts.requestId,
+    caller,
     startedMs,
     reason: end,
     firstByteMs: firstOutputMs === 0 ? undefined : Math.max(0, firstOutputMs - startedMs),
     usage: charged,
+    quota: charge.quota,
   });
   return charged;
 }

@@ -9,6 +9,7 @@ import { COST_FIELD } from "../../shared/cost.ts";
 import { Failure } from "../../shared/failures.ts";
 import { emptyUsage } from "../../shared/usage.ts";
 import type { Caller } from "../call/admission.ts";
+import type { Call } from "../call/call.ts";
 import { refusal } from "./task-wire.ts";
 import type { TaskWire } from "./task-wire.ts";
 
@@ -20,6 +21,8 @@ export interface TaskCall {
   model?: string;
   /** performance.now() of the start. */
   startedMs: number;
+  /** What is told of it when it is over. */
+  readonly record: Call["record"];
 }
 
 /** Frozen when the task is reserved; its settlement reads nothing else. */

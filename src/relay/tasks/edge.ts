@@ -6,6 +6,7 @@ import { ownTask, ownTasks } from "../../core/tasks/store.ts";
 import { ERROR_CODE_HEADER, newRequestId, REQUEST_ID_HEADER } from "../../http/request-id.ts";
 import { asList } from "../../protocol/json.ts";
 import { Failure, UPSTREAM_WAIT_SECONDS } from "../../shared/failures.ts";
+import type { FailureKind } from "../../shared/failures.ts";
 import { admitCaller, checkAddress, checkModel } from "../call/admission.ts";
 import type { Caller } from "../call/admission.ts";
 import { refusePlain } from "../call/exchange.ts";
@@ -13,6 +14,7 @@ import type { PlainRequest } from "../call/exchange.ts";
 import type { Relay } from "../call/pipeline.ts";
 import { isTold, logRefusal } from "../call/refusal-rows.ts";
 import { tellRefused } from "../call/telling.ts";
+import { beginRecord } from "../call/tracing.ts";
 import type { RefusalServices } from "../call/refusal-rows.ts";
 import { corsHeaders } from "../wire/cors.ts";
 import { readBody } from "../wire/read-body.ts";
@@ -73,6 +75,7 @@ export function createTaskEdge<Row extends TaskRow>(
   return {
     async answer(request, work, model) {
       const startedMs = performance.now();
+      const record = beginRecord(deps, request);
       let call: TaskCall | undefined;
       let caller: Caller | undefined;
       try {
@@ -80,7 +83,7 @@ export function createTaskEdge<Row extends TaskRow>(
         checkAddress(caller, request, visitors);
         // Its upstream may take longer than a silent connection is kept; a body is waited for first.
         if (request.method === "GET") visitors.hold(request);
-        call = { request, caller, startedMs };
+        call = { request, caller, startedMs, record };
         if (model !== undefined) {
           call.model = model;
           checkModel(caller, model);
@@ -88,7 +91,15 @@ export function createTaskEdge<Row extends TaskRow>(
         return await work(call);
       } catch (error) {
         const services = { deps, errorRows: relay.parts.errorRows };
-        const refused = { services, request, caller, model: call?.model, startedMs, dialect } as const;
+        const refused = {
+          services,
+          request,
+          caller,
+          model: call?.model,
+          startedMs,
+          record,
+          dialect,
+        } as const;
         return errorAnswer(wire, refused, error);
       }
     },
@@ -120,6 +131,13 @@ interface RefusedTask extends PlainRequest {
   services: RefusalServices & { deps: Deps };
   caller: Caller | undefined;
   startedMs: number;
+  record: TaskCall["record"];
+}
+
+/** Who failed: where attempts have left their rows, an upstream did, or what it was asked for. */
+function kindOf(error: TaskError): FailureKind {
+  if (!isTold(error)) return "client";
+  return error.status >= 500 || error.status === 429 ? "upstream-down" : "upstream-request";
 }
 
 /** Failures in the form of the family's API; what the first checks refuse stays in OpenAI's. */
@@ -130,22 +148,14 @@ function errorAnswer<Row extends TaskRow>(
 ): Response {
   const endpoint = { name: wire.provider };
   if (!(error instanceof TaskError)) return refusePlain(refused.services, { ...refused, endpoint }, error);
-  const { request, caller, model, startedMs } = refused;
+  const { request, caller, model, startedMs, record } = refused;
   const requestId = newRequestId();
-  if (!isTold(error)) {
-    const { status, reason, message } = error;
-    const failure = new Failure("client", reason, { status, text: message.trim() });
+  const { status, reason, message } = error;
+  const failure = new Failure(kindOf(error), reason, { status, text: message.trim() });
+  if (!isTold(error))
     logRefusal(refused.services, { requestId, caller, model, startedMs, dialect: refused.dialect }, failure);
-    const told = {
-      endpoint: wire.provider,
-      group: caller?.group,
-      model,
-      requestId,
-      startedMs,
-      record: undefined,
-    };
-    tellRefused(refused.services.deps, told, failure);
-  }
+  const told = { endpoint: wire.provider, group: caller?.group, model, requestId, startedMs, caller, record };
+  tellRefused(refused.services.deps, told, failure);
   const answer = taskJson(request, wire.errorBody(error), error.status);
   answer.headers.set(REQUEST_ID_HEADER, requestId);
   answer.headers.set(ERROR_CODE_HEADER, error.reason);

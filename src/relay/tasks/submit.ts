@@ -20,7 +20,7 @@ import { quotedPrices } from "../call/quote-id.ts";
 import { attemptChannels } from "../call/channel-attempts.ts";
 import type { AttemptPolicy, ChannelAttempt } from "../call/channel-attempts.ts";
 import type { Relay } from "../call/pipeline.ts";
-import { tellAnswered } from "../call/telling.ts";
+import { tellAnswered, tellRefused } from "../call/telling.ts";
 import { corsHeaders } from "../wire/cors.ts";
 import { holdPrice, settleTask, taskCallPrice, taskPrice } from "./charge.ts";
 import type { TaskCall, TaskPrice } from "./charge.ts";
@@ -119,14 +119,7 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
         },
       );
     } else await held.release();
-    tellAnswered(deps, {
-      endpoint: wire.provider,
-      channel,
-      group,
-      model: submission.model,
-      startedMs: call.startedMs,
-      reason: "completed",
-    });
+    tellSubmitted(submitting, { answer, channel, keyId, group }, held.requestId, quota);
     return new Response(submission.reply?.(answer) ?? answer.text, {
       status: answer.status,
       headers: {
@@ -141,6 +134,28 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
     await held.release();
     throw error;
   }
+}
+
+/** How it ended for its client: taken, or refused with a row of its own. */
+function tellSubmitted<Row extends TaskRow>(
+  { deps, wire, call, submission }: Submitting<Row>,
+  { answer, channel, group }: Submitted,
+  requestId: string,
+  quota: number,
+): void {
+  const { caller, startedMs, record } = call;
+  const told = {
+    endpoint: wire.provider,
+    group,
+    model: submission.model,
+    requestId,
+    caller,
+    startedMs,
+    record,
+  };
+  if (answer.failure) return tellRefused(deps, told, answer.failure.failure);
+  const cost = quota / deps.options.get("QuotaPerUnit");
+  tellAnswered(deps, { ...told, channel, reason: "completed", quota, cost });
 }
 
 function pinnedBy(deps: Deps, { pinned }: Caller): Channel | undefined {
@@ -200,7 +215,7 @@ async function askChannels<Row extends TaskRow>(
   pinned: Channel | undefined,
 ): Promise<Submitted> {
   const { deps, relay, wire, call, submission } = submitting;
-  const { request, caller, startedMs } = call;
+  const { request, caller, startedMs, record } = call;
   const attempted = {
     request,
     requestId,
@@ -210,6 +225,7 @@ async function askChannels<Row extends TaskRow>(
     attempts: [],
     startedMs,
     wantsStream: false,
+    record,
   };
   const services = { deps, picker: relay.parts.picker, errorRows: relay.parts.errorRows };
   /** Of the last attempt. */

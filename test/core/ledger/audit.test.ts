@@ -312,5 +312,18 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
       await tamper("quota", -1);
       expect(await later()).toEqual([1, 0, []]);
     });
+
+    test("a month that differs takes no other month's turn to be read again", async () => {
+      books.clock.advance(40 * DAY_MS);
+      await settle(3);
+      await later();
+      expect(await later()).toEqual([0, 2, []]);
+      await tamper("quota", 1);
+      expect(await later(true)).toEqual([2, 0, ["logs.quota", "logs.rows"]]);
+      expect((await later()).slice(0, 2)).toEqual([1, 1]);
+      days += 31;
+      expect((await later()).slice(0, 2)).toEqual([2, 0]);
+      await tamper("quota", -1);
+    });
   });
 });

@@ -5,12 +5,13 @@ import { sql } from "drizzle-orm";
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { END_OF_TIME } from "../../../src/core/logs/filter.ts";
 import { listLogs } from "../../../src/core/logs/list.ts";
-import { ensureLogParts, retainLogs } from "../../../src/core/logs/retention.ts";
+import { createLogPart, ensureLogParts, retainLogs } from "../../../src/core/logs/retention.ts";
 import { logStat } from "../../../src/core/logs/statistics.ts";
 import { q, rawQuery } from "../../../src/db/database.ts";
 import { startTestApp } from "../../support/app.ts";
 import type { TestApp, TestUser } from "../../support/app.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
+import { untilSo } from "../../support/turns.ts";
 
 const DAY = 86_400;
 const day = (text: string) => Date.parse(`${text}T00:00:00Z`) / 1000;
@@ -123,5 +124,37 @@ describe.each(DATABASE_KINDS)("retention on %s", (database) => {
     expect(names).not.toContain("logs_2026_01");
     at(day("2026-06-10") + DAY);
     expect((await audit(app.deps.db)).differences).toEqual([]);
+  });
+
+  test("whoever writes while a month gets its part is not disturbed, and every row is in it", async () => {
+    const { db } = app.deps;
+    if (db.kind === "sqlite") return;
+    const months = [1, 2, 3, 4, 5, 6];
+    for (const month of months) {
+      let isMaking = true;
+      let written = 0;
+      const at = day(`2030-0${month}-15`);
+      const write = async () => {
+        for (let turns = 0; isMaking || turns < 3; turns++) {
+          await db.orm
+            .insert(db.t.logs)
+            .values({ createdAt: at, type: 3, userId: user.id, username: "keeper" });
+          written++;
+        }
+      };
+      const writers = Array.from({ length: 6 }, write);
+      await untilSo(() => written > 12);
+      await createLogPart(db, 2030, month).finally(() => (isMaking = false));
+      await Promise.all(writers);
+      const found = await db.atomic(function* (tx) {
+        return yield* q(
+          rawQuery(
+            tx,
+            sql`select tableoid::regclass::text as part, count(*)::int as rows from logs where created_at = ${at} group by 1`,
+          ),
+        );
+      });
+      expect([...found]).toEqual([{ part: `logs_2030_0${month}`, rows: written }]);
+    }
   });
 });

@@ -53,7 +53,7 @@ export function system(deps: Deps, session: SessionSettings, moving: SetupImport
       },
       { open: "public", body: t.Object({ source: plainText(4000) }) },
     )
-    .get("/setup/import", ({ language }) => ok(moving.state(language)), { open: "public" })
+    .get("/setup/import", async ({ language }) => ok(await moving.state(language)), { open: "public" })
     .delete(
       "/maintenance",
       async ({ actor, session: current, request, address }) => {

@@ -2,6 +2,8 @@
 // served, as a job. Refuses a second one beside it, and a site that has been set up.
 import { inArray } from "drizzle-orm";
 import type { Deps } from "../core/deps.ts";
+import { giveSigns, isImporting } from "../core/site/import-sign.ts";
+import type { ImportSign } from "../core/site/import-sign.ts";
 import { IMPORTED_SITE } from "../core/site/maintenance.ts";
 import { holdSetup, setupFailure, setupState } from "../core/site/setup.ts";
 import type { SetupImport, SetupImportState } from "../core/site/setup.ts";
@@ -35,6 +37,12 @@ interface Job {
   report?: ImportReport;
   /** What the import refused, or that it failed. */
   error?: string;
+}
+
+function signOf({ source, progress }: Job): ImportSign {
+  if (!progress) return { source };
+  const { step, done, total, leftSeconds } = progress;
+  return { source, step, done, total, ...(leftSeconds === undefined ? {} : { left_seconds: leftSeconds }) };
 }
 
 /** Throws a Failure `setup_import_refused` where nothing of the family can be read there. */
@@ -80,7 +88,7 @@ export function createSetupImport(deps: SetupJobDeps): SetupImport {
     await readOptions();
   }
 
-  async function run(mine: Job, source: SourceDatabase, release: () => void): Promise<void> {
+  async function run(mine: Job, source: SourceDatabase, leave: () => Promise<void>): Promise<void> {
     try {
       mine.report = await runImport({
         source,
@@ -108,8 +116,8 @@ export function createSetupImport(deps: SetupJobDeps): SetupImport {
         logger.error("the site could not be opened again", { error: String(failed) }),
       );
       mine.error = error instanceof SourceRefused ? error.message : "";
-      release();
     } finally {
+      await leave();
       await source.close();
     }
   }
@@ -120,24 +128,31 @@ export function createSetupImport(deps: SetupJobDeps): SetupImport {
       if (isOpening || (job && job.error === undefined)) throw setupFailure("setup_importing");
       isOpening = true;
       try {
+        if (await isImporting(deps)) throw setupFailure("setup_importing");
         const { name, source } = await openedSource(address);
         const release = holdSetup(db);
+        const mine: Job = { source: name };
+        let end: Awaited<ReturnType<typeof giveSigns>>;
         try {
           await close();
+          end = await giveSigns(deps, () => signOf(mine));
         } catch (error) {
           release();
           await source.close();
           throw error;
         }
-        job = { source: name };
-        void run(job, source, release);
+        job = mine;
+        void run(mine, source, async () => {
+          await end(mine.error).catch(() => undefined);
+          if (mine.error !== undefined) release();
+        });
       } finally {
         isOpening = false;
       }
     },
-    state(language: Language): SetupImportState {
+    async state(language: Language): Promise<SetupImportState> {
       if (!job) return { state: "none" };
-      const { source, progress, report, error } = job;
+      const { source, report, error } = job;
       if (report) {
         if (!isLeaving) {
           isLeaving = true;
@@ -146,18 +161,7 @@ export function createSetupImport(deps: SetupJobDeps): SetupImport {
         return { state: "done", source, report: reportLines(report, language) };
       }
       if (error !== undefined) return { state: "failed", source, error };
-      return {
-        state: "running",
-        source,
-        ...(progress
-          ? {
-              step: progress.step,
-              done: progress.done,
-              total: progress.total,
-              ...(progress.leftSeconds === undefined ? {} : { left_seconds: progress.leftSeconds }),
-            }
-          : {}),
-      };
+      return { state: "running", ...signOf(job) };
     },
   };
 }

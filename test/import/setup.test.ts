@@ -73,6 +73,30 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
     expect(await status()).toMatchObject({ setup: false });
   });
 
+  test("what another process of the site imports is told here too, and nobody begins beside it", async () => {
+    const told = { source: "mysql old:3306/newapi", step: "logs", done: 5, total: 9 };
+    const sign = (secondsAgo: number) => {
+      const value = JSON.stringify({ ...told, at: Math.floor(Date.now() / 1000) - secondsAgo });
+      return write(
+        `insert into options (key, value) values ('internal:import-sign', '${value}') on conflict (key) do update set value = excluded.value`,
+      );
+    };
+    const state = async () => (await ask("GET", "/api/setup/import")).data;
+    await sign(0);
+    // The embedded database has one process alone.
+    const isShared = kind === "postgres";
+    expect(await state()).toEqual(isShared ? { state: "running", ...told } : { state: "none" });
+    const mine = { username: "me", password: PASSWORD, confirmPassword: PASSWORD };
+    if (isShared) {
+      expect((await ask("POST", "/api/setup", mine)).code).toBe("setup_importing");
+      const begun = await ask("POST", "/api/setup/import", { source: source.address });
+      expect(begun.code).toBe("setup_importing");
+    }
+    await sign(60);
+    expect(await state()).toEqual({ state: "none" });
+    await write("delete from options where key = 'internal:import-sign'");
+  });
+
   test("one that fails before anything came leaves the site open, and to be set up by hand", async () => {
     const path = join(server.dataDir, "no-log.db");
     const file = new Database(path);

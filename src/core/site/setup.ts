@@ -12,6 +12,7 @@ import { checkNewPassword } from "../users/account-rules.ts";
 import { hashPassword } from "../users/credentials.ts";
 import type { Deps } from "../deps.ts";
 import { accountKeys } from "../users/new-user.ts";
+import { isImporting } from "./import-sign.ts";
 
 const ROOT_INITIAL_QUOTA = 100_000_000;
 /** A dollar: below it users who chose nothing are warned. */
@@ -53,7 +54,7 @@ export interface SetupImport {
   /** Throws Failures `setup_done`, `setup_importing`, and `setup_import_refused` with the reason. */
   begin(address: string): Promise<void>;
   /** Once it is done whoever asks is the last one: the process begins anew. */
-  state(language: Language): SetupImportState;
+  state(language: Language): Promise<SetupImportState>;
 }
 
 /** Databases that an import fills. */
@@ -114,7 +115,8 @@ export function setupFailure(code: FailureCode, params?: Record<string, string>)
 export async function runSetup(deps: Deps, input: SetupInput, language: Language): Promise<void> {
   const state = await setupState(deps);
   if (state.done) throw setupFailure("setup_done");
-  if (isFilling(deps.db) || (await isHalfImported(deps))) throw setupFailure("setup_importing");
+  if (isFilling(deps.db) || (await isImporting(deps)) || (await isHalfImported(deps)))
+    throw setupFailure("setup_importing");
   const zone = input.time_zone ?? "";
   if (zone !== "" && !isTimeZone(zone)) throw setupFailure("option_not_time_zone");
   let account: { username: string; passwordHash: string } | undefined;

@@ -109,7 +109,8 @@ export function renderPage(page: Page, context: RenderContext, manifest: Manifes
     nowMs: context.nowMs,
     texts: hasBoot ? textsOf(context.language, page.areas, keysFor(page, entry ?? mount, context.data)) : {},
     allTexts: hasBoot && manifest.texts ? `/a/${manifest.texts[context.language]}` : "",
-    data: context.data ?? null,
+    // A view has read its data already, all that its loader got: rows may hold what no browser is meant to see.
+    data: hasIsland ? (context.data ?? null) : null,
   };
   setLanguage(context.language);
   installBoot(boot);

@@ -14,11 +14,13 @@ import type { OptionValueWrite } from "../mapping/options.ts";
 import { mapPrices } from "../mapping/prices.ts";
 import type { MappedPrices } from "../mapping/prices.ts";
 import { textOf } from "../values.ts";
+import { moveMark, readMark } from "../state.ts";
 import type { SiteFacts } from "./accounts.ts";
 
 const DEFAULT_QUOTA_PER_UNIT = 500_000;
 /** What the first start then takes for the table that the site has seen: it adds names that are new to it. */
 const SEEN = "import";
+const STEP = "settings";
 
 /** Options of the source, those of the operator's file where its table has none. */
 async function textsOf({ source, settings, notes }: ImportContext): Promise<Map<string, string>> {
@@ -68,8 +70,11 @@ async function writeSettings(
   const store = await createOptions(db, seal);
   store.recordWith(priceRecorder({ db, clock: { nowMs: () => now * 1000, monotonicMs: () => 0 } }));
   const writes = [...options, ...PRICE_MAPS.map((key) => ({ key, text: JSON.stringify(maps[key]) }))];
+  // They are written anew by each run; two at once must not.
+  const from = await readMark(db, STEP);
   await store.write(
     function* (tx) {
+      yield* moveMark(db, tx, STEP, { from, to: from + 1 });
       yield* replaceOrigins(db, tx, origins);
       return { writes, value: undefined };
     },

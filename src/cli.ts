@@ -117,7 +117,8 @@ const COMMANDS: Record<
     run: (env, args) => backup(env, "backup", args),
   },
   restore: {
-    about: "BUNDLE [--check] [--key FILE] [--json]: such a copy back into an empty DATA_DIR, or only checked",
+    about:
+      "BUNDLE [--check] [--journal DIR] [--key FILE] [--json]: such a copy back into an empty DATA_DIR, or only checked",
     run: (env, args) => backup(env, "restore", args),
   },
   import: {

@@ -31,7 +31,7 @@ export interface BackupContext {
 }
 
 const BACKUP_USAGE = "usage: weir backup [DIR] [--with-key] [--prune[=ZONE]] [--json]";
-const RESTORE_USAGE = "usage: weir restore BUNDLE [--check] [--key FILE] [--json]";
+const RESTORE_USAGE = "usage: weir restore BUNDLE [--check | --journal OLD_DATA_DIR] [--key FILE] [--json]";
 
 /** Answers the exit code: 0 whole, 1 refused or with findings, 2 called wrongly. */
 export async function backupCommand(context: BackupContext, args: readonly string[]): Promise<number> {
@@ -104,14 +104,17 @@ export async function restoreCommand(context: BackupContext, args: readonly stri
   const rest = [...args];
   const at = rest.indexOf("--key");
   const [, keyFile = ""] = at < 0 ? [] : rest.splice(at, 2);
+  const journalAt = rest.indexOf("--journal");
+  const [, journal = ""] = journalAt < 0 ? [] : rest.splice(journalAt, 2);
   const flags = rest.filter((arg) => arg.startsWith("-"));
   const [bundle, ...more] = rest.filter((arg) => !arg.startsWith("-"));
   const isKnown = flags.every((flag) => flag === "--check" || flag === "--json");
-  if (!isKnown || bundle === undefined || more.length > 0 || (at >= 0 && keyFile === "")) {
+  const isCheck = flags.includes("--check");
+  const isCut = (at >= 0 && keyFile === "") || (journalAt >= 0 && (journal === "" || isCheck));
+  if (!isKnown || bundle === undefined || more.length > 0 || isCut) {
     complain(RESTORE_USAGE);
     return 2;
   }
-  const isCheck = flags.includes("--check");
   return told(context, flags.includes("--json"), async () => {
     const own = join(dataDir, KEY_FILE);
     const sources = {
@@ -121,19 +124,24 @@ export async function restoreCommand(context: BackupContext, args: readonly stri
       passphrase: keyPassphrase,
     };
     const from = resolve(bundle);
+    const carried = journal === "" ? {} : { journalDir: resolve(journal) };
     const proved = isCheck
       ? await checkBundle(from, sources)
-      : await restoreBundle(from, { dataDir, databaseUrl }, sources);
+      : await restoreBundle(from, { dataDir, databaseUrl, ...carried }, sources);
     return {
       // What was wrong in the books before the backup does not keep anybody from having them back.
       findings: isCheck ? proved.findings : [],
       json: { restored: !isCheck, manifest: proved.manifest, findings: proved.findings },
-      text: () => sayProved(context, proved, isCheck),
+      text: () => sayProved(context, proved, { isCheck, hasJournal: journal !== "" }),
     };
   });
 }
 
-function sayProved(context: BackupContext, { manifest, findings }: ProvedBundle, isCheck: boolean): void {
+function sayProved(
+  context: BackupContext,
+  { manifest, findings }: ProvedBundle,
+  { isCheck, hasJournal }: { isCheck: boolean; hasJournal: boolean },
+): void {
   const { say, language, dataDir, nowMs } = context;
   const { counts, createdAt, newestLogAt } = manifest;
   const hours = Math.max(0, Math.floor((nowMs() / 1000 - createdAt) / 3600));
@@ -157,7 +165,9 @@ function sayProved(context: BackupContext, { manifest, findings }: ProvedBundle,
     `Restored into ${manifest.database.kind === "postgres" ? "the database" : dataDir}. Start the server there.`,
   );
   say(
-    "People sign in again. Calls after the moment of the backup are not in it: stop the old server, if it still runs.",
+    hasJournal
+      ? "People sign in again. The start enters the calls that the journal has beyond the backup, and names what it does not reach: see weir journal check."
+      : "People sign in again. Calls after the moment of the backup are not in it: stop the old server, if it still runs.",
   );
 }
 

@@ -183,6 +183,41 @@ describe("the embedded database", () => {
     await server.restart();
   }, 60_000);
 
+  test("with the journal of the old directory the calls after the backup are there, too, once each", async () => {
+    const { server } = site;
+    const made = await run(["backup", backups, "--json"], settings());
+    const later = [
+      await callPlan(server.url, key, { id: "later" }),
+      await callPlan(server.url, key, { id: "last" }),
+    ];
+    const dataDir = newPlace();
+    const restore = (from: string) =>
+      run(["restore", made.json.path ?? "", "--key", ownKey(), "--journal", from, "--json"], {
+        DATA_DIR: dataDir,
+      });
+    expect((await restore(server.dataDir)).json.refused?.code).toBe("journal_busy");
+    expect((await restore(backups)).json.refused?.code).toBe("no_journal");
+    expect(readdirSync(dataDir)).toEqual([]);
+    await server.kill();
+    expect((await restore(server.dataDir)).code).toBe(0);
+    const again = await startServerProcess(OWN_FILES, { dataDir });
+    await again.stop();
+    await server.restart();
+    await server.stop();
+    const [here, there] = [openBooks({ dataDir }), openBooks({ dataDir: server.dataDir })];
+    try {
+      const calls = (await here.log(2)).map(({ requestId }) => requestId);
+      for (const { requestId } of later) expect(calls.filter((id) => id === requestId)).toHaveLength(1);
+      expect(await here.balances()).toEqual(await there.balances());
+      expect(again.audit()).toMatchObject({ code: 0, text: expect.stringContaining("No difference") });
+    } finally {
+      await here.close();
+      await there.close();
+      await again.remove();
+      await server.restart();
+    }
+  }, 60_000);
+
   test("killed in the middle it leaves .partial alone, which nobody takes for a backup, and which the next removes", async () => {
     const place = newPlace();
     const killed = async (): Promise<string[]> => {

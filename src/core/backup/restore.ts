@@ -17,15 +17,18 @@ import { join } from "node:path";
 import { eq } from "drizzle-orm";
 import { openAsIs, SQLITE_FILE } from "../../db/connect.ts";
 import type { ConnectSettings } from "../../db/connect.ts";
+import { holdDirectory } from "../../db/data-dir-lock.ts";
 import { schemaOf } from "../../db/migrate.ts";
 import { reviseSqliteFile } from "../../db/sqlite.ts";
 import { KeyWrapError, unwrapKey } from "../kit/key-wrap.ts";
 import { KEY_FILE, keyFingerprint } from "../kit/seal.ts";
+import { findNodeId, NODE_FILE } from "../ledger/installation.ts";
 import { syncDirectory } from "../ledger/journal/files.ts";
+import { JOURNAL_NAME } from "../ledger/journal/journal.ts";
 import { SESSION_SECRET_KEY } from "../options/seal-keys.ts";
 import { refuseSchema } from "./check.ts";
 import { checkCopy, checkDatabase } from "./copy.ts";
-import { proveFile } from "./files.ts";
+import { hashFile, proveFile } from "./files.ts";
 import { readManifest } from "./manifest.ts";
 import type { Manifest } from "./manifest.ts";
 import { listDump, restoreFrom } from "./postgres-tools.ts";
@@ -40,6 +43,12 @@ export interface KeySources {
   fromEnv: string;
   /** KEY_PASSPHRASE, for the key in the bundle itself. */
   passphrase: string;
+}
+
+/** What is restored, and into which empty place. */
+export interface RestoreOrder extends ConnectSettings {
+  /** The data directory that the bundle is of, whose journal goes on behind it; undefined: none was named. */
+  journalDir?: string;
 }
 
 export interface ProvedBundle {
@@ -98,7 +107,7 @@ export async function checkBundle(bundle: string, sources: KeySources): Promise<
 /** Restores into an empty directory, or an empty PostgreSQL. Throws BackupRefused; nothing is there then. */
 export async function restoreBundle(
   bundle: string,
-  target: ConnectSettings,
+  target: RestoreOrder,
   sources: KeySources,
 ): Promise<ProvedBundle> {
   const manifest = readManifest(bundle);
@@ -106,6 +115,8 @@ export async function restoreBundle(
   refuseSchema(database.kind, schema);
   if (database.kind === "postgres" && target.databaseUrl === "") throw new BackupRefused("needs_postgres");
   if (database.kind === "sqlite" && target.databaseUrl !== "") throw new BackupRefused("needs_sqlite");
+  if (database.kind === "postgres" && target.journalDir !== undefined)
+    throw new BackupRefused("journal_postgres");
   const secret = await secretOf(manifest, sources);
   refuseUsed(target.dataDir);
   // What the environment gives is not written to a disk.
@@ -127,7 +138,27 @@ function refuseUsed(dataDir: string): void {
     throw new BackupRefused("target_used", { path: dataDir, found: found.slice(0, 4).join(", ") });
 }
 
-interface Target extends ConnectSettings {
+/**
+ * The next start enters what the journal has beyond the backup, and refuses by name where segments between are gone. The name
+ * of the node goes along: by it the books know how far they are.
+ */
+function carryJournal(from: string, dataDir: string, { nodes }: Manifest): void {
+  const id = findNodeId(from);
+  const names =
+    id !== undefined && nodes.some((each) => each.id === id)
+      ? readdirSync(from).filter((name) => JOURNAL_NAME.test(name))
+      : [];
+  if (names.length === 0) throw new BackupRefused("no_journal", { path: from });
+  const held = holdDirectory(from);
+  if (!held) throw new BackupRefused("journal_busy", { path: from });
+  try {
+    for (const name of [...names, NODE_FILE]) hashFile(join(from, name), join(dataDir, name));
+  } finally {
+    held.release();
+  }
+}
+
+interface Target extends RestoreOrder {
   secret: string;
   /** The key file is written, too. */
   keepsKey: boolean;
@@ -136,7 +167,7 @@ interface Target extends ConnectSettings {
 async function restoreSqlite(
   bundle: string,
   manifest: Manifest,
-  { dataDir, secret, keepsKey }: Target,
+  { dataDir, secret, keepsKey, journalDir }: Target,
 ): Promise<Refusal[]> {
   const draft = join(dataDir, DRAFT_FILE);
   try {
@@ -144,13 +175,15 @@ async function restoreSqlite(
     // What the old node's journal had beyond this moment is not part of the copy: nobody is to wait for it.
     reviseSqliteFile(draft, ["update nodes set journaled = mark, lease_until = 0"]);
     const { findings } = await checkCopy(draft, secret, manifest.key.fingerprint);
+    if (journalDir !== undefined) carryJournal(journalDir, dataDir, manifest);
     if (keepsKey) writeKey(dataDir, secret);
     renameSync(draft, join(dataDir, SQLITE_FILE));
     syncDirectory(dataDir);
     return findings;
   } catch (error) {
-    rmSync(draft, { force: true });
-    rmSync(join(dataDir, KEY_FILE), { force: true });
+    // It was empty before.
+    for (const name of readdirSync(dataDir).filter((each) => each !== "lost+found"))
+      rmSync(join(dataDir, name), { force: true });
     throw error;
   }
 }

@@ -20,7 +20,7 @@ import { syncDirectory } from "./journal/files.ts";
 import { JOURNAL_NAME } from "./journal/journal.ts";
 import { databaseNumber, findStorePosition, NUMBER_KEY } from "./node-lease.ts";
 
-const NODE_FILE = "node.id";
+export const NODE_FILE = "node.id";
 const NOTE_FILE = "database.id";
 const KEY_FILE = "encryption.key";
 

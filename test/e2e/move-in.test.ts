@@ -4,7 +4,7 @@ import type { Browser } from "playwright";
 import { createFixture } from "../import/fixtures/sources.ts";
 import type { FixtureSource } from "../import/fixtures/sources.ts";
 import { PASSWORD } from "../import/fixtures/rows.ts";
-import { launchBrowser } from "../support/browser.ts";
+import { launchBrowser, PAGE_IS_UP } from "../support/browser.ts";
 import { startServerProcess } from "../support/server.ts";
 import type { ServerProcess } from "../support/server.ts";
 import { untilSo } from "../support/turns.ts";
@@ -69,11 +69,9 @@ describe.each(WALKS)("in $language at $width px", ({ language, locale, width, sc
     };
     await page.goto(`${server.url}/setup`);
     await fits("setup");
+    await page.waitForSelector(PAGE_IS_UP, { state: "attached" });
+    await page.getByRole("button", { name: t.open }).click();
     const field = page.getByLabel(t.source);
-    await untilSo(async () => {
-      await page.getByRole("button", { name: t.open }).click();
-      return field.isVisible();
-    });
     await field.fill("/no/such.db");
     await page.getByRole("button", { name: t.begin }).click();
     await page.getByText(/neither a file that is there/).waitFor();
@@ -84,6 +82,9 @@ describe.each(WALKS)("in $language at $width px", ({ language, locale, width, sc
     await fits("done");
     await untilSo(() => server.log().split('"serving"').length === 3);
     await page.getByRole("link", { name: t.signIn }).click();
+    await page.waitForURL(/\/login/);
+    // What is typed before the page has come to life is nobody's.
+    await page.waitForSelector(PAGE_IS_UP, { state: "attached" });
     await page.getByLabel(t.account).fill("root");
     await page.getByLabel(t.password, { exact: true }).fill(PASSWORD);
     await page.getByRole("button", { name: t.signIn, exact: true }).click();

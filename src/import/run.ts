@@ -12,11 +12,11 @@ import { COUNTED, lookAround } from "./known.ts";
 import { createNotes, withoutNames } from "./report.ts";
 import type { ImportReport } from "./report.ts";
 import type { SourceDatabase } from "./source.ts";
-import { beginTables, isEmptyTarget, readState } from "./state.ts";
+import { beginTables, isEmptyTarget, readMark, readState } from "./state.ts";
 import type { ImportState } from "./state.ts";
 import { importAccounts } from "./steps/accounts.ts";
 import { importChannels } from "./steps/channels.ts";
-import { createDrySums, importLogs, importQuotaData } from "./steps/log-rows.ts";
+import { createDrySums, importLogs, importQuotaData, LOG_STEP } from "./steps/log-rows.ts";
 import { importOrders, importTasks } from "./steps/records.ts";
 import { importSettings } from "./steps/settings.ts";
 import { createTarget, readSums } from "./target.ts";
@@ -88,6 +88,7 @@ export async function runImport(input: ImportInput): Promise<ImportReport> {
   const startedMs = clock.monotonicMs();
   const family = familyOf(source);
   if (!logs.has("logs", "id")) throw new SourceRefused("the source of the log has no table `logs`");
+  const mark = into ? await readMark(into.db, LOG_STEP) : 0;
   const state = await openState(input, { family, identity: await identityOf(source, logs, family) });
   const advance = await createMeter(input, logs);
   const target = createTarget(into?.db);
@@ -105,7 +106,7 @@ export async function runImport(input: ImportInput): Promise<ImportReport> {
   const dry = into ? undefined : createDrySums();
   await importLogs(
     { ...common, notes: logNotes },
-    { logs, state, dry, until: settings.part === "logs" ? clock.nowMs() : undefined },
+    { logs, state, dry, until: settings.part === "logs" ? clock.nowMs() : undefined, mark },
   );
   const notes = createNotes();
   const report: ImportReport = {

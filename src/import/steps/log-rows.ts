@@ -8,13 +8,14 @@ import { gathered, HOUR, LOG_COLUMNS, mapLog, mapQuotaData, ROLLUP_SUMS } from "
 import type { LogFacts } from "../mapping/logs.ts";
 import { ensureImportedParts } from "../parts.ts";
 import type { SourceDatabase, SourceRow } from "../source.ts";
-import { moveMark, readMark, writeState } from "../state.ts";
+import { moveMark, writeState } from "../state.ts";
 import type { ImportState } from "../state.ts";
 import type { Sum, Sums } from "../target.ts";
 import { textOf, wholeOf } from "../values.ts";
 
 const DAY = 86_400;
-const STEP = "logs";
+/** Its mark is the last key of the log that the database has. */
+export const LOG_STEP = "logs";
 
 /** Keys by `<user>:<name>`; a name that a user gave twice says nothing. */
 async function tokenIdsByName(source: SourceDatabase): Promise<Map<string, number>> {
@@ -83,7 +84,15 @@ export async function importLogs(
     state,
     dry,
     until,
-  }: { logs: SourceDatabase; state: ImportState; dry: DrySums | undefined; until: number | undefined },
+    mark,
+  }: {
+    logs: SourceDatabase;
+    state: ImportState;
+    dry: DrySums | undefined;
+    until: number | undefined;
+    /** Of LOG_STEP, read before `state` was: what another run has brought since then is met by its mark. */
+    mark: number;
+  },
 ): Promise<void> {
   const { family, notes, target, settings, now } = context;
   const { db } = target;
@@ -94,9 +103,9 @@ export async function importLogs(
     keptFrom: settings.logDays > 0 ? now - settings.logDays * DAY : 0,
   };
   const parts = db ? ensureImportedParts(db, now) : undefined;
-  let after = db ? await readMark(db, STEP) : undefined;
+  let after = mark;
   const newest = until === undefined ? Number.MAX_SAFE_INTEGER : Math.floor(until / 1000) - SETTLING_SECONDS;
-  const query = { columns: LOG_COLUMNS, ...(after === undefined || after === 0 ? {} : { after }) };
+  const query = { columns: LOG_COLUMNS, ...(after === 0 ? {} : { after }) };
   for await (const found of logs.pages("logs", query)) {
     const tooNew = found.findIndex((row) => wholeOf(row, "created_at") > newest);
     const page = tooNew === -1 ? found : found.slice(0, tooNew);
@@ -105,7 +114,7 @@ export async function importLogs(
     const rows = mapped.flatMap(({ row }) => (row ? [row] : []));
     const sums = gathered(mapped.flatMap(({ sum }) => (sum ? [sum] : [])));
     for (const { hour } of sums) if (state.firstCall === 0 || hour < state.firstCall) state.firstCall = hour;
-    const from = after ?? 0;
+    const from = after;
     after = wholeOf(page.at(-1) as SourceRow, "id");
     dry?.add(sums, rows);
     if (db) {
@@ -113,7 +122,7 @@ export async function importLogs(
       const last = after;
       state.logNotes = { tables: notes.tables, findings: notes.findings };
       await db.atomic(function* (tx) {
-        yield* moveMark(db, tx, STEP, { from, to: last });
+        yield* moveMark(db, tx, LOG_STEP, { from, to: last });
         yield* insertRows(db, tx, rowsFor("logs", rows));
         yield* addSums(db, tx, sums);
         yield* writeState(db, tx, state);

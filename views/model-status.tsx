@@ -106,10 +106,12 @@ export function ModelStatusView(props: ModelStatusProps) {
           {t("status.again")}
         </a>
       </header>
-      <p className="status-word font-semibold whitespace-normal" data-tone={tone}>
-        <span className="status" aria-hidden />
-        {summary}
-      </p>
+      {makers.length === 0 ? null : (
+        <p className="status-word font-semibold whitespace-normal" data-tone={tone}>
+          <span className="status" aria-hidden />
+          {summary}
+        </p>
+      )}
       {notices.length > 0 ? (
         <ul className="grid gap-2">
           {notices.map(({ names, text, until }) => (

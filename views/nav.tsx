@@ -69,7 +69,8 @@ export function NavDrawings({ site, visitor }: Pick<FrameProps, "site" | "visito
         const Icon = ICONS[id] ?? Menu;
         return (
           <symbol key={id} id={`nav-${id}`} viewBox="0 0 24 24">
-            <Icon />
+            {/* In a symbol, in a page, an icon needs neither a namespace nor a size of its own. */}
+            <Icon xmlns={undefined} width={undefined} height={undefined} />
           </symbol>
         );
       })}

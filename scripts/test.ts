@@ -8,6 +8,7 @@ import { dirname, join, relative } from "node:path";
 import { BINARY_VARIABLE, withParent } from "../test/support/server.ts";
 import { ensureChromium } from "./install-chromium.ts";
 import { ensureMariadb } from "./install-mariadb.ts";
+import { ensurePgbouncer } from "./install-pgbouncer.ts";
 import { ensurePostgres } from "./install-postgres.ts";
 import { ensurePackages } from "./packages.ts";
 
@@ -27,6 +28,8 @@ const PRODUCT_VARIABLES = [
   "HOST",
   "DATA_DIR",
   "DATABASE_URL",
+  "DATABASE_DIRECT_URL",
+  "DATABASE_DIRECT_URL_FILE",
   "REDIS_URL",
   "SESSION_SECRET",
   "ENCRYPTION_KEY",
@@ -318,6 +321,8 @@ function prepare(groups: readonly Group[], env: Record<string, string>): number 
   if (groups.some(({ name }) => name === "server" || name === "attack")) step("PostgreSQL", ensurePostgres);
   if (groups.some(({ files }) => files.some((file) => file.startsWith("./test/import/"))))
     step("MariaDB", ensureMariadb);
+  if (groups.some(({ files }) => files.some((file) => file.startsWith("./test/db/pooler"))))
+    step("pgbouncer", ensurePgbouncer);
   if (groups.some((group) => group.name === "e2e")) step("Chromium", ensureChromium);
   step("build", () => {
     const isBinaryNeeded = needsBinary(groups);

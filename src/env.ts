@@ -27,6 +27,8 @@ export interface Env {
   databasePool: number;
   /** postgres://… or empty for the embedded database. */
   databaseUrl: string;
+  /** The same database past a pooler, for what needs a session; empty: databaseUrl serves for it. */
+  databaseDirectUrl: string;
   /** Empty: a random one is made and kept sealed in the database. `new,old`: the first signs, each is taken. */
   sessionSecret: string;
   /** Empty: a key file is made in the data directory. */
@@ -106,6 +108,7 @@ function isNetwork(entry: string): boolean {
 /** Variables that may stand in a file, as containers get their secrets: `<NAME>_FILE` names it. */
 const SECRET_VARIABLES = new Set([
   "DATABASE_URL",
+  "DATABASE_DIRECT_URL",
   "SESSION_SECRET",
   "ENCRYPTION_KEY",
   "NEW_ENCRYPTION_KEY",
@@ -161,6 +164,21 @@ function readBackups(
   };
 }
 
+function readDatabaseUrls(text: (name: string) => string): Pick<Env, "databaseUrl" | "databaseDirectUrl"> {
+  const isPostgres = (url: string) => /^postgres(ql)?:\/\//.test(url);
+  const databaseUrl = text("DATABASE_URL");
+  if (databaseUrl !== "" && !isPostgres(databaseUrl))
+    throw new EnvError("DATABASE_URL must start with postgres:// or be empty for the embedded database.");
+  const databaseDirectUrl = text("DATABASE_DIRECT_URL");
+  if (databaseDirectUrl !== "" && !isPostgres(databaseDirectUrl))
+    throw new EnvError("DATABASE_DIRECT_URL must start with postgres:// or be empty.");
+  if (databaseDirectUrl !== "" && databaseUrl === "")
+    throw new EnvError(
+      "DATABASE_DIRECT_URL is set, but DATABASE_URL is empty: it is the way past a pooler that DATABASE_URL names.",
+    );
+  return { databaseUrl, databaseDirectUrl };
+}
+
 export function readEnv(source: Record<string, string | undefined> = process.env): Env {
   const text = (name: string, fallback = "") =>
     (SECRET_VARIABLES.has(name) && secretFromFile(source, name)) || source[name]?.trim() || fallback;
@@ -169,10 +187,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
   if (!Number.isInteger(port) || port < 0 || port > 65535) {
     throw new EnvError(`PORT must be a number from 0 to 65535, not "${source.PORT}".`);
   }
-  const databaseUrl = text("DATABASE_URL");
-  if (databaseUrl !== "" && !/^postgres(ql)?:\/\//.test(databaseUrl)) {
-    throw new EnvError("DATABASE_URL must start with postgres:// or be empty for the embedded database.");
-  }
+  const { databaseUrl, databaseDirectUrl } = readDatabaseUrls(text);
   // Whoever sets it counts on limits that nodes share: nobody may believe in them who has not got them.
   if (text("REDIS_URL") !== "") {
     throw new EnvError("REDIS_URL is set, but nothing is shared through Redis yet: leave it empty.");
@@ -250,6 +265,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     host: text("HOST", "0.0.0.0"),
     ...readWorkers(source, databaseUrl),
     databaseUrl,
+    databaseDirectUrl,
     ...readSecrets(text),
     ...readBackups(text),
     language: /^zh/i.test(text("LC_ALL") || text("LC_MESSAGES") || text("LANG")) ? "zh" : "en",

@@ -63,9 +63,10 @@ async function examineAll(context: DoctorContext) {
   ];
   if (!("db" in opened))
     return examine(version, nowMs(), [...first, { id: "database", look: () => opened.finding }]);
-  const { db } = opened;
+  const { db, pooler } = opened;
   try {
     const books = bookChecks(db, context);
+    if (pooler) books.push({ id: "pooler", look: () => pooler });
     const ways = await waysOut(context, opened.db);
     return await examine(version, nowMs(), [...first, ...books, ...ways]);
   } finally {

@@ -1,6 +1,7 @@
 // The subcommands of the binary: serve (default), audit, settle, journal, export, plan, apply, backup, restore, import, move,
 // doctor, health, rotate, rescue, migrate, licenses, version.
 // Refuses unknown subcommands with the list of the known ones.
+import { ValkeyRefuses } from "./db/valkey.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
@@ -362,6 +363,7 @@ function isOperatorError(error: unknown): error is Error {
     error instanceof NodeIdUnusable ||
     error instanceof NodeTaken ||
     error instanceof TransferUnfinished ||
+    error instanceof ValkeyRefuses ||
     error instanceof WouldStartNew
   );
 }

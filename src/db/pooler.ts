@@ -43,7 +43,7 @@ function open(url: string, max: number): Sql {
 }
 
 /** A pooler that keeps a connection waiting for a server process of its own. */
-export class PoolerExhausted extends Error {
+class PoolerExhausted extends Error {
   constructor() {
     super(
       `the pooler gave two connections no server within ${ANSWER_MS / 1000} seconds: ` +

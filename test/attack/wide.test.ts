@@ -102,8 +102,10 @@ async function play(fault: Fault): Promise<string[]> {
   const stage: Stage = {
     wide,
     isLong: IS_LONG,
-    lasts: (longSeconds, sampleSeconds = longSeconds) =>
-      Bun.sleep((IS_LONG ? longSeconds : sampleSeconds) * 1000),
+    async lasts(longSeconds, sampleSeconds = longSeconds) {
+      const overMs = performance.now() + (IS_LONG ? longSeconds : sampleSeconds) * 1000;
+      await wide.site.until(() => performance.now() >= overMs, FAULT_LIMIT_MS);
+    },
     async kill(node, pids) {
       kills.push({ node, atMs: performance.now() });
       for (const pid of pids) process.kill(pid, "SIGKILL");

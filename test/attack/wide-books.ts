@@ -110,7 +110,7 @@ function compare(wide: WideSite, rows: readonly Row[], kills: readonly Kill[]): 
 }
 
 /** Figures of a node that /metrics tells, summed over its workers. */
-export async function metricOf(url: string, name: string): Promise<number> {
+async function metricOf(url: string, name: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`, { keepalive: false })).text();
   const lines = text.split("\n").filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
   if (lines.length === 0) throw new Error(`no ${name} among the metrics`);

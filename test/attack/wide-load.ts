@@ -13,7 +13,7 @@ const MOST_WORDS = 40;
 /** An export asks for so much of the log's end. */
 const EXPORT_SECONDS = 30;
 
-export type CallKind = "json" | "stream" | "left" | "failing" | "heavy" | "console" | "export";
+type CallKind = "json" | "stream" | "left" | "failing" | "heavy" | "console" | "export";
 
 /** Shares of a hundred. */
 const MIX: readonly (readonly [CallKind, number])[] = [

@@ -27,7 +27,7 @@ export interface OwnPostgres {
   remove(): Promise<void>;
 }
 
-export interface Standby extends OwnPostgres {
+interface Standby extends OwnPostgres {
   /** From here on it is the one that is written to. */
   promote(): Promise<void>;
 }

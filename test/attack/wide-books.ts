@@ -9,6 +9,8 @@ const ENTERED_LIMIT_MS = 30_000;
 const LOOK_MS = 100;
 /** Longer than the longest stream of the load. */
 const READ_ON_MS = 3000;
+/** So long a hold waits for its row before the caller is refused. */
+const HOLD_WAIT_MS = 10_000;
 /** Findings of one kind that are printed. */
 const MOST_TOLD = 3;
 
@@ -168,6 +170,13 @@ function isUsual({ kind, key, outcome: { status, isBroken } }: Call): boolean {
   return key?.isPoor === true && [403, 429].includes(status);
 }
 
+/** Rows of those who have hardly anything left are waited for: of a hundred of their calls so many may find no turn in time. */
+const MOST_LATE = 0.05;
+
+function isLate({ key, outcome, beganMs, endedMs }: Call): boolean {
+  return key?.isPoor === true && outcome.status === 503 && endedMs - beganMs >= HOLD_WAIT_MS;
+}
+
 /** Calls that ended as none of these may, in words; the first few with what they were told. */
 export function strange(calls: readonly Call[], tolerance: Tolerance): string[] {
   const isBorne = (call: Call): boolean => {
@@ -175,7 +184,10 @@ export function strange(calls: readonly Call[], tolerance: Tolerance): string[] 
     if (!tolerance.hits.includes(call.node)) return false;
     return call.outcome.isBroken ? tolerance.breaks : tolerance.refusals.includes(call.outcome.status);
   };
-  const found = calls.filter((call) => !isBorne(call));
+  const poor = calls.filter(({ key }) => key?.isPoor === true);
+  const late = poor.filter(isLate);
+  const isFew = late.length <= poor.length * MOST_LATE;
+  const found = calls.filter((call) => !isBorne(call) && !(isFew && isLate(call)));
   const told = found.slice(0, MOST_TOLD).map(({ id, kind, node, key, outcome, beganMs, endedMs }) => {
     const who = key ? (key.isPoor ? "poor" : "rich") : "root";
     const how = outcome.isBroken ? "broken off" : `status ${outcome.status}`;

@@ -1,6 +1,7 @@
 // The faults of the wide test as a table: what is done, what callers may notice of it, what operations.md section 8 promises.
 // Refuses to look at books: what must hold after every fault is judged in one place, wide-books.ts.
 import type { Tolerance } from "./wide-books.ts";
+import { startSwitch } from "../support/tcp-switch.ts";
 import type { WideNode, WideSite } from "./wide-site.ts";
 
 export interface Fault extends Tolerance {
@@ -139,9 +140,9 @@ export const FAULTS: readonly Fault[] = [
     ...OUTAGE,
     hits: [1],
     async act({ wide: { nodes }, lasts }) {
-      nodes[1].cable.cut();
+      await nodes[1].cable.cut();
       await lasts(15, 6);
-      nodes[1].cable.restore();
+      await nodes[1].cable.restore();
     },
   },
   {
@@ -150,9 +151,9 @@ export const FAULTS: readonly Fault[] = [
     ...OUTAGE,
     hits: [0],
     async act({ wide: { nodes }, lasts }) {
-      nodes[0].cable.silence();
+      await nodes[0].cable.silence();
       await lasts(15);
-      nodes[0].cable.restore();
+      await nodes[0].cable.restore();
     },
   },
   {
@@ -193,6 +194,63 @@ export const FAULTS: readonly Fault[] = [
         process.kill(node.server.pid ?? 0, "SIGHUP");
         await site.until(() => replaced(node) > before, 40_000);
       }
+    },
+  },
+  {
+    name: "Redis is killed and comes back",
+    isSampled: false,
+    ...NOBODY,
+    async act({ wide: { redis }, lasts }) {
+      await redis.stop();
+      await lasts(6);
+      await redis.start();
+    },
+  },
+  {
+    name: "Redis stands still",
+    isSampled: true,
+    ...NOBODY,
+    async act({ wide: { redis }, lasts }) {
+      redis.pause();
+      await lasts(6, 2);
+      redis.resume();
+    },
+  },
+  {
+    name: "Redis is emptied",
+    isSampled: false,
+    ...NOBODY,
+    async act({ wide: { redis }, lasts }) {
+      await redis.flush();
+      await lasts(3);
+    },
+  },
+  {
+    name: "a standby is promoted that lacks the last seconds",
+    isSampled: false,
+    ...OUTAGE,
+    async act({ wide, lasts }) {
+      const replication = await startSwitch(wide.postgres.port);
+      const standby = await wide.postgres.standby(replication.port);
+      await lasts(2);
+      await replication.cut();
+      await lasts(4);
+      await wide.postgres.stop("immediate");
+      await standby.promote();
+      await wide.follow(standby);
+      await replication.stop();
+    },
+  },
+  {
+    name: "PostgreSQL is set back to an older copy under running nodes",
+    isSampled: false,
+    ...OUTAGE,
+    async act({ wide, lasts }) {
+      const copy = await wide.postgres.dump();
+      await lasts(5);
+      for (const { cable } of wide.nodes) await cable.cut();
+      await wide.postgres.putBack(copy);
+      for (const { cable } of wide.nodes) await cable.restore();
     },
   },
   {

@@ -19,6 +19,8 @@ const POOR_BALANCE = 3000;
 /** In a row at each node, so that every worker is met. */
 const SERVED_IN_A_ROW = 6;
 const RECOVERY_LIMIT_MS = 30_000;
+/** Two seconds, on a machine that others use too. */
+const REVOCATION_LIMIT_MS = 3000;
 const FAULT_LIMIT_MS = 180_000;
 /** Calls of which the load has seen the end before a fault begins. */
 const WARM_CALLS = 60;
@@ -40,6 +42,7 @@ interface Line {
   statuses: string;
   p99: number;
   recoveryMs: number;
+  revokedMs: number;
   enteredMs: number;
   megabytes: number;
   descriptors: number;
@@ -93,6 +96,33 @@ async function recovered(): Promise<number> {
   return performance.now() - beganMs;
 }
 
+/** How long a key is still served at the second node after it was switched off at the first. */
+async function revoked(): Promise<number> {
+  const { spare, site, load } = wide;
+  const turn = (status: number) =>
+    spare.person.send("PUT", "/api/token/?status_only=true", { id: spare.key.tokenId, status });
+  const inARow = async (status: number) => {
+    let row = 0;
+    await site.until(async () => {
+      const { outcome } = await load.probe(1, spare.key);
+      row = outcome.status === status ? row + 1 : 0;
+      return row >= SERVED_IN_A_ROW;
+    }, RECOVERY_LIMIT_MS);
+  };
+  await turn(1);
+  await inARow(200);
+  const beganMs = performance.now();
+  await turn(2);
+  const from = load.calls.length;
+  await inARow(401);
+  const lateMs = load.calls
+    .slice(from)
+    .map(({ key, outcome, beganMs: atMs }) =>
+      key === spare.key && outcome.status === 200 ? atMs - beganMs : 0,
+    );
+  return Math.max(0, ...lateMs);
+}
+
 async function play(fault: Fault): Promise<string[]> {
   const { load, nodes } = wide;
   await wide.fillPoor(POOR_BALANCE);
@@ -113,8 +143,9 @@ async function play(fault: Fault): Promise<string[]> {
   };
   await fault.act(stage);
   const recoveryMs = await recovered();
+  const revokedMs = await revoked();
   await load.pause();
-  const calls = load.calls.slice(from);
+  const calls = load.calls.slice(from).filter(({ key }) => key !== wide.spare.key);
   const { findings, enteredMs } = await judgeBooks(wide, kills);
   const { megabytes, descriptors } = needsOf(nodes.flatMap((node) => node.pids()));
   lines.push({
@@ -123,6 +154,7 @@ async function play(fault: Fault): Promise<string[]> {
     statuses: statusesOf(calls),
     p99: p99Of(calls),
     recoveryMs: Math.round(recoveryMs),
+    revokedMs: Math.round(revokedMs),
     enteredMs: Math.round(enteredMs),
     megabytes: Math.round(megabytes),
     descriptors,
@@ -130,6 +162,9 @@ async function play(fault: Fault): Promise<string[]> {
   return [
     ...findings,
     ...strange(calls, fault),
+    ...(revokedMs > REVOCATION_LIMIT_MS
+      ? [`a key was served ${revokedMs} ms after it was switched off`]
+      : []),
     ...hung(calls, fault.still ?? []).map(({ id, node }) => `nobody answered ${id} at node ${node}`),
   ];
 }

@@ -152,7 +152,14 @@ async function valkeyOf(
 ): Promise<Valkey | undefined> {
   if (!valkey) return undefined;
   const prefix = `weir:${((await databaseNumber(db)) ?? 0).toString(36)}:`;
-  return openValkey({ address: valkey, prefix, monotonicMs: () => clock.monotonicMs(), logger });
+  const opened = await openValkey({
+    address: valkey,
+    prefix,
+    monotonicMs: () => clock.monotonicMs(),
+    logger,
+  });
+  db.carryChanges(opened);
+  return opened;
 }
 
 const accessTo =

@@ -225,6 +225,7 @@ function beginWork(
       lag: () => ledger.lag(),
       inFlight: () => relay.inFlight(),
       delays: loop.delays,
+      durability: deps.db.kind === "postgres" ? env.durability : "journal",
     }),
     jobs,
     looks,
@@ -267,7 +268,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     charged: (changed) => lowQuota?.charged(changed),
     credited: (ids) => lowQuota?.credited(ids),
   };
-  const { dataDir, journalKeepMinutes } = env;
+  const { dataDir, journalKeepMinutes, durability } = env;
   const base = { db, clock, logger, seal, options, accounts };
   const traces = await tracesOf(env, nodeId);
   const observer = createObserver({ traces, access: env.accessLog ? accessTo(logger) : undefined });
@@ -278,6 +279,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     dataDir,
     nodeId,
     journalKeepMinutes,
+    durability,
     balances,
     figures: async () => JSON.stringify(await ownFigures()),
     synced: (ms) => observer.synced(ms),

@@ -52,6 +52,8 @@ export interface Env {
   /** The runtime sends plain requests through a proxy (HTTP_PROXY, which it reads by itself). */
   hasProxy: boolean;
   logLevel: LogLevel;
+  /** What the last bytes of an answer wait for; on the embedded database both are one. */
+  durability: "journal" | "database";
   /** So long journal files stay whose entries the database has. */
   journalKeepMinutes: number;
   /** Calls and errors leave the log after so many days; 0 = never. Their sums stay. */
@@ -187,6 +189,10 @@ export function readEnv(source: Record<string, string | undefined> = process.env
       `JOURNAL_KEEP_MINUTES must be a number from 0 to 10080, not "${source.JOURNAL_KEEP_MINUTES}".`,
     );
   }
+  const durability = text("DURABILITY", "journal");
+  if (durability !== "journal" && durability !== "database") {
+    throw new EnvError(`DURABILITY must be journal or database, not "${durability}".`);
+  }
   const logRetentionDays = Number(text("LOG_RETENTION_DAYS", "0"));
   if (!Number.isInteger(logRetentionDays) || logRetentionDays < 0 || logRetentionDays > 36_500) {
     throw new EnvError(
@@ -259,6 +265,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     upstreamNetworks,
     hasProxy: (text("http_proxy") || text("HTTP_PROXY")) !== "",
     logLevel,
+    durability,
     journalKeepMinutes,
     logRetentionDays,
     startsNew: startsNew === "1",

@@ -13,6 +13,7 @@ import { createOptions } from "../core/options/store.ts";
 export interface DoctorContext extends Omit<BookSettings, "nowMs">, Omit<NetworkSettings, "nowMs"> {
   port: number;
   workers: number;
+  durability: "journal" | "database";
   version: string;
   nowMs: () => number;
   say: (text: string) => void;
@@ -87,6 +88,7 @@ async function waysOut(context: DoctorContext, db: Parameters<typeof bookChecks>
 function settingsOf({
   port,
   workers,
+  durability,
   databaseUrl,
   trustedProxies,
   upstreamNetworks,
@@ -96,10 +98,17 @@ function settingsOf({
     `port ${port}`,
     place,
     ...(workers > 1 ? [`${workers} workers`] : []),
+    databaseUrl === "" || durability === "journal"
+      ? "answers wait for the journal"
+      : "answers wait for PostgreSQL's commit (DURABILITY=database)",
     `${trustedProxies.length} trusted proxies`,
     `${upstreamNetworks.length} networks open to upstreams`,
   ];
-  return { status: "ok", text: parts.join(", "), figures: { port, workers } };
+  return {
+    status: "ok",
+    text: parts.join(", "),
+    figures: { port, workers, durability: databaseUrl === "" ? "journal" : durability },
+  };
 }
 
 /** Host and name, without who signs in by what. */

@@ -3,7 +3,7 @@
 import { MAX_BATCH } from "./group-commit.ts";
 import { createPostgresApplier, PositionMoved } from "./postgres-apply.ts";
 import type { PostgresApplierDeps } from "./postgres-apply.ts";
-import type { LedgerStore } from "./store.ts";
+import type { CommittingStore } from "./store.ts";
 
 /**
  * How long an entry waits for others before a batch begins: one transaction for all of them. Answers do not wait for the
@@ -15,10 +15,12 @@ const MAX_RETRY_MS = 5000;
 /** So often within one run the mark may have moved without this process. */
 const MAX_MOVES = 2;
 
-export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
+export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore {
   const { logger, journal, lease } = deps;
   const applier = createPostgresApplier(deps);
-  const waiters = createWaiters();
+  /** Those who wait for an attempt, and those who wait for its success. */
+  const waiters = createWaiters<void>();
+  const patient = createWaiters<boolean>();
   let failures = 0;
   let hasStarted = false;
   let isClosed = false;
@@ -43,34 +45,29 @@ export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
         continue;
       }
       failures = 0;
-      waiters.resolve(applier.applied);
-      if (hasStarted && waiters.isEmpty() && waiting() < MAX_BATCH) break;
+      waiters.resolve(applier.applied, undefined);
+      patient.resolve(applier.applied, true);
+      if (hasStarted && waiters.isEmpty() && patient.isEmpty() && waiting() < MAX_BATCH) break;
     }
-    waiters.resolve(Infinity);
+    waiters.resolve(Infinity, undefined);
   }
 
   function failed(error: unknown): void {
     applier.doubtMark();
     failures++;
-    waiters.resolve(Infinity);
+    waiters.resolve(Infinity, undefined);
     const level = error instanceof PositionMoved ? "info" : failures === 1 ? "error" : "debug";
     logger[level]("settlements wait for the database", {
       waiting: waiting(),
       error: String(error),
     });
-    if (!lease.isHeld) logLost();
+    if (!lease.isHeld) {
+      logLost(deps, applier.applied);
+      patient.resolve(Infinity, false);
+    }
     if (isClosed || !lease.isHeld) return;
     retry = setTimeout(() => void kick(), Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS));
     retry.unref();
-  }
-
-  /** What was answered in the moments before the loss was noticed is kept: the files are not touched any more. */
-  function logLost(): void {
-    if (journal.lastPosition <= applier.applied) return;
-    logger.error("settlements of this process stand in its journal and in no book", {
-      from: applier.applied + 1,
-      to: journal.lastPosition,
-    });
   }
 
   /** Never rejects: a failure is tried again later, in growing intervals. */
@@ -82,12 +79,19 @@ export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
       .catch(failed)
       .finally(() => {
         draining = undefined;
-        if (isClosed) waiters.resolve(Infinity);
+        // What was found in the tables counts as much as what was brought there.
+        patient.resolve(applier.applied, true);
+        if (isClosed) letGo();
         // Somebody who waits, or entries that came after the last look.
-        else if (!waiters.isEmpty()) void kick();
+        else if (!waiters.isEmpty() || (failures === 0 && !patient.isEmpty())) void kick();
         else if (failures === 0 && lease.isHeld && waiting() > 0) gather();
       });
     return draining;
+  }
+
+  function letGo(): void {
+    waiters.resolve(Infinity, undefined);
+    patient.resolve(Infinity, false);
   }
 
   function gather(): void {
@@ -126,30 +130,49 @@ export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
       }
     },
     backlog: () => Math.max(0, waiting()),
+    whenApplied(position) {
+      if (position <= applier.applied) return Promise.resolve(true);
+      if (isClosed || !lease.isHeld) return Promise.resolve(false);
+      const applied = patient.add(position);
+      // After a failure the next try has its time: calls that end meanwhile make no storm.
+      if (failures === 0) void kick();
+      return applied;
+    },
+    isFailing: () => failures > 0,
     close() {
       isClosed = true;
       clearTimeout(retry);
       clearTimeout(gathering);
-      waiters.resolve(Infinity);
+      letGo();
     },
   };
 }
 
+/** What was answered in the moments before the loss was noticed is kept: the files are not touched any more. */
+function logLost({ journal, logger }: PostgresApplierDeps, applied: number): void {
+  if (journal.lastPosition <= applied) return;
+  logger.error("settlements of this process stand in its journal and in no book", {
+    from: applied + 1,
+    to: journal.lastPosition,
+  });
+}
+
 /** Those who wait until the tables have come to a position, or could not. */
-function createWaiters() {
-  let waiting: { position: number; resolve(): void }[] = [];
+function createWaiters<T>() {
+  let waiting: { position: number; resolve(outcome: T): void }[] = [];
   return {
     isEmpty: () => waiting.length === 0,
-    add(position: number): Promise<void> {
-      const { promise, resolve } = Promise.withResolvers<void>();
+    add(position: number): Promise<T> {
+      const { promise, resolve } = Promise.withResolvers<T>();
       waiting.push({ position, resolve });
       return promise;
     },
-    resolve(upTo: number): void {
+    resolve(upTo: number, outcome: T): void {
+      if (waiting.length === 0) return;
       const reached = waiting.filter((waiter) => waiter.position <= upTo);
       if (reached.length === 0) return;
       waiting = waiting.filter((waiter) => waiter.position > upTo);
-      for (const waiter of reached) waiter.resolve();
+      for (const waiter of reached) waiter.resolve(outcome);
     },
   };
 }

@@ -57,10 +57,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     failures++;
     waiters.resolve(Infinity, undefined);
     const level = error instanceof PositionMoved ? "info" : failures === 1 ? "error" : "debug";
-    logger[level]("settlements wait for the database", {
-      waiting: waiting(),
-      error: String(error),
-    });
+    logger[level]("settlements wait for the database", { waiting: waiting(), error: String(error) });
     if (!lease.isHeld) {
       logLost(deps, applier.applied);
       patient.resolve(Infinity, false);
@@ -100,6 +97,16 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     if (waiting() >= MAX_BATCH) void kick();
   }
 
+  async function drain(): Promise<void> {
+    const position = journal.lastPosition;
+    // After a refusal connections may still be gone that nobody has tried since: then a second run finds new ones.
+    for (let runs = draining || retry ? 2 : 1; runs > 0 && position > applier.applied && !isClosed; runs--) {
+      const applied = waiters.add(position);
+      void kick();
+      await applied;
+    }
+  }
+
   return {
     async start() {
       journal.resume(lease.position);
@@ -116,19 +123,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     wake() {
       if (retry === undefined && draining === undefined) gather();
     },
-    async drain() {
-      const position = journal.lastPosition;
-      // After a refusal connections may still be gone that nobody has tried since: then a second run finds new ones.
-      for (
-        let runs = draining || retry ? 2 : 1;
-        runs > 0 && position > applier.applied && !isClosed;
-        runs--
-      ) {
-        const applied = waiters.add(position);
-        void kick();
-        await applied;
-      }
-    },
+    drain,
     backlog: () => Math.max(0, waiting()),
     whenApplied(position) {
       if (position <= applier.applied) return Promise.resolve(true);

@@ -10,6 +10,7 @@ import type { Clock, Deps, Logger, BalanceWatch } from "./core/deps.ts";
 import { createChannelWatch } from "./core/channels/watch.ts";
 import { createGuard } from "./net/guard.ts";
 import type { Lookup } from "./net/guard.ts";
+import { databaseNumber } from "./core/ledger/node-lease.ts";
 import { readNodeId, refuseLostFile, settleIn } from "./core/ledger/installation.ts";
 import { createInbox } from "./core/inbox/inbox.ts";
 import type { InboxService } from "./core/inbox/inbox.ts";
@@ -55,6 +56,8 @@ import { createSessions } from "./core/users/sessions.ts";
 import { createSiteLimits } from "./core/kit/site-limits.ts";
 import { connect } from "./db/connect.ts";
 import type { Database } from "./db/database.ts";
+import { openValkey } from "./db/valkey.ts";
+import type { Valkey } from "./db/valkey.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
 import { backupPlan } from "./backup-process.ts";
 import type { Env } from "./env.ts";
@@ -140,6 +143,16 @@ async function connectPatiently(env: Env, logger: Logger): Promise<Database> {
   });
   await refuseWrongClock({ db, logger, clock: systemClock });
   return db;
+}
+
+/** Sites that share a server are told apart by their databases' numbers. */
+async function valkeyOf(
+  { valkey }: Env,
+  { db, clock, logger }: Pick<Deps, "db" | "clock" | "logger">,
+): Promise<Valkey | undefined> {
+  if (!valkey) return undefined;
+  const prefix = `weir:${((await databaseNumber(db)) ?? 0).toString(36)}:`;
+  return openValkey({ address: valkey, prefix, monotonicMs: () => clock.monotonicMs(), logger });
 }
 
 const accessTo =
@@ -252,6 +265,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   // Before anything is left in the directory: a start that ends here is a first start again.
   await settleIn(db, env.dataDir, env.startsNew);
   await refuseHalfImported(db);
+  const valkey = await valkeyOf(env, { db, clock, logger });
   const nowSeconds = Math.floor(clock.nowMs() / 1000);
   const seal = await openSealer(db, encryptionSecret(env.encryptionKey, env.keyDir), nowSeconds);
   const options = await createOptions(db, seal);
@@ -269,7 +283,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     credited: (ids) => lowQuota?.credited(ids),
   };
   const { dataDir, journalKeepMinutes, durability } = env;
-  const base = { db, clock, logger, seal, options, accounts };
+  const base = { db, valkey, clock, logger, seal, options, accounts };
   const traces = await tracesOf(env, nodeId);
   const observer = createObserver({ traces, access: env.accessLog ? accessTo(logger) : undefined });
   const limits = createLimitBook({ ...base, nodeId });
@@ -349,6 +363,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
       await budgetWarnings.settled();
       await inbox.close();
       accounts.close();
+      valkey?.close();
       await db.close();
       lock.release();
     },

@@ -7,6 +7,8 @@ import { networkChecks } from "../core/doctor/network.ts";
 import type { NetworkSettings } from "../core/doctor/network.ts";
 import { examine, formatReport } from "../core/doctor/report.ts";
 import type { CheckRow, Finding } from "../core/doctor/report.ts";
+import { valkeyChecks } from "../core/doctor/valkey.ts";
+import type { ValkeyAddress } from "../db/valkey-url.ts";
 import { createSealer, keySecret } from "../core/kit/seal.ts";
 import { createOptions } from "../core/options/store.ts";
 
@@ -14,6 +16,7 @@ export interface DoctorContext extends Omit<BookSettings, "nowMs">, Omit<Network
   port: number;
   workers: number;
   durability: "journal" | "database";
+  valkey: ValkeyAddress | undefined;
   version: string;
   nowMs: () => number;
   say: (text: string) => void;
@@ -61,12 +64,14 @@ async function examineAll(context: DoctorContext) {
   const first: CheckRow[] = [
     { id: "settings", look: () => settingsOf(context) },
     ...machineChecks(dataDir, databaseUrl),
+    ...valkeyChecks(context.valkey),
   ];
   if (!("db" in opened))
     return examine(version, nowMs(), [...first, { id: "database", look: () => opened.finding }]);
-  const { db } = opened;
+  const { db, pooler } = opened;
   try {
     const books = bookChecks(db, context);
+    if (pooler) books.push({ id: "pooler", look: () => pooler });
     const ways = await waysOut(context, opened.db);
     return await examine(version, nowMs(), [...first, ...books, ...ways]);
   } finally {

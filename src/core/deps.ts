@@ -1,6 +1,7 @@
 // What core, relay and api work with: one bundle of services, built once in src/app.ts and passed down.
 // Holds types only, so that any room may name a service without importing its implementation.
 import type { Database, Orm, Steps } from "../db/database.ts";
+import type { Valkey } from "../db/valkey.ts";
 import type { Language } from "../shared/enums.ts";
 import type { InboxKind, InboxParams, InboxTone, SaidItem } from "../shared/inbox.ts";
 import type { Guard } from "../net/guard.ts";
@@ -381,6 +382,8 @@ interface Vendors {
 /** The services every room may use. */
 export interface Deps {
   db: Database;
+  /** What processes of the site share beside the database; undefined: there is none, and nothing but exactness is missing. */
+  valkey: Valkey | undefined;
   clock: Clock;
   logger: Logger;
   seal: Sealer;

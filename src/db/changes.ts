@@ -71,6 +71,7 @@ function hear(versions: Versions, self: string, payload: string): void {
  */
 async function compare(versions: Versions, client: Sql): Promise<boolean> {
   const { known, hasMarks } = versions;
+  const before = new Map([...known].map(([kind, { version }]) => [kind, version]));
   const rows = await client.unsafe<{ key: string; value: string }[]>(VERSIONS, [`${VERSION_PREFIX}%`]);
   let isBehind = false;
   for (const { key, value: text } of rows) {
@@ -80,8 +81,9 @@ async function compare(versions: Versions, client: Sql): Promise<boolean> {
     if (!state) {
       known.set(kind, { version: hasMarks ? 0 : value, seen: value });
       isBehind ||= hasMarks;
-    } else if (state.version < state.seen) {
-      // Announcements may be on their way for one look, not for two.
+    } else if (state.version < state.seen || value < (before.get(kind) ?? 0)) {
+      // Announcements may be on their way for one look, not for two. A table that knows less than was heard before it was
+      // asked is an older one: the database was set back, and with it what is kept here.
       known.set(kind, { version: value, seen: value });
       lost(versions, kind);
     } else {
@@ -93,8 +95,15 @@ async function compare(versions: Versions, client: Sql): Promise<boolean> {
   return isBehind;
 }
 
-/** `answered` is told of every round that the database answered. */
-export function createChangeFeed(client: Sql, answered: () => void): ChangeFeed {
+export interface ChangeFeedDeps {
+  client: Sql;
+  /** Whose connections keep their server process: through a pooler in transaction mode LISTEN hears nothing. */
+  session: Sql;
+  /** Told of every round that the database answered. */
+  answered: () => void;
+}
+
+export function createChangeFeed({ client, session, answered }: ChangeFeedDeps): ChangeFeed {
   /** Stands in the announcements of this very process. */
   const self = randomBytes(6).toString("hex");
   const versions: Versions = { listeners: new Map(), known: new Map(), hasMarks: false };
@@ -117,7 +126,7 @@ export function createChangeFeed(client: Sql, answered: () => void): ChangeFeed 
     isComparing = true;
     try {
       if (!isListening) {
-        await client.listen(CHANNEL, (payload) => hear(versions, self, payload));
+        await session.listen(CHANNEL, (payload) => hear(versions, self, payload));
         isListening = true;
       }
       const isBehind = await compare(versions, client);

@@ -239,6 +239,18 @@ export const METRICS = {
     labels: [],
     merge: "min",
   },
+  weir_valkey_up: {
+    type: "gauge",
+    help: "1: the Valkey or Redis of REDIS_URL is asked; 0: it is away, each process limits by what it knows.",
+    labels: [],
+    merge: "min",
+  },
+  weir_valkey_missed_total: {
+    type: "counter",
+    help: "Questions to Valkey that the process answered by what it knows, because it was away or late.",
+    labels: [],
+    merge: "sum",
+  },
   weir_job_last_success_seconds: {
     type: "gauge",
     help: "When a job that comes round by itself last succeeded on this node, in Unix seconds.",

@@ -118,6 +118,18 @@ test("a node whose listening connection is cut hears of everything within a seco
   }
 });
 
+test("a database that was set back has everything re-read, and the next changes are told by id again", async () => {
+  const [here, there] = nodes as [Node, Node];
+  for (const id of [1, 2, 3]) await here.db.announce("channels", [id]);
+  await soon(() => there.ids.length === 3);
+  const { marks } = here.db.t;
+  await here.db.orm.update(marks).set({ value: 1 }).where(eq(marks.key, "version:channels"));
+  await soon(() => here.lost === 1 && there.lost === 1);
+  await here.db.announce("channels", [4]);
+  await soon(() => there.ids.includes("4"));
+  expect([here.lost, there.lost]).toEqual([1, 1]);
+});
+
 test("a long list is told as everything", async () => {
   const [here, there] = nodes as [Node, Node];
   await here.db.announce(

@@ -2,7 +2,7 @@
 // that, and how it goes on after an outage.
 import { MAX_BATCH } from "./group-commit.ts";
 import { createPostgresApplier, PositionMoved } from "./postgres-apply.ts";
-import type { PostgresApplierDeps } from "./postgres-apply.ts";
+import type { PostgresApplier, PostgresApplierDeps } from "./postgres-apply.ts";
 import type { CommittingStore } from "./store.ts";
 
 /**
@@ -12,15 +12,13 @@ import type { CommittingStore } from "./store.ts";
 const GATHER_MS = 200;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5000;
-/** So often within one run the mark may have moved without this process. */
+/** So often within one batch the mark may have moved without this process. */
 const MAX_MOVES = 2;
 
 export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore {
   const { logger, journal, lease } = deps;
   const applier = createPostgresApplier(deps);
-  /** Those who wait for an attempt, and those who wait for its success. */
-  const waiters = createWaiters<void>();
-  const patient = createWaiters<boolean>();
+  const { waiters, patient, letGo } = createWaitingRoom();
   let failures = 0;
   let hasStarted = false;
   let isClosed = false;
@@ -32,18 +30,9 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
 
   /** All that there is, or as long as it fills batches or somebody waits. */
   async function drainAll(): Promise<void> {
-    let moves = 0;
     while (!isClosed && lease.isHeld) {
-      const entries = journal.read(applier.applied, MAX_BATCH);
-      if (entries.length === 0) break;
-      try {
-        await applier.apply(entries);
-      } catch (error) {
-        // Whose the tables are now is looked up at once: until then calls are answered that may belong to nobody.
-        if (!(error instanceof PositionMoved) || ++moves > MAX_MOVES) throw error;
-        applier.doubtMark();
-        continue;
-      }
+      const isThere = await applyBatch(deps, applier);
+      if (!isThere) break;
       failures = 0;
       waiters.resolve(applier.applied, undefined);
       patient.resolve(applier.applied, true);
@@ -84,11 +73,6 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
         else if (failures === 0 && lease.isHeld && waiting() > 0) gather();
       });
     return draining;
-  }
-
-  function letGo(): void {
-    waiters.resolve(Infinity, undefined);
-    patient.resolve(Infinity, false);
   }
 
   function gather(): void {
@@ -143,6 +127,22 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   };
 }
 
+/** The next batch; false where nothing waits. */
+async function applyBatch({ journal }: PostgresApplierDeps, applier: PostgresApplier): Promise<boolean> {
+  for (let moves = 0; ;) {
+    const entries = journal.read(applier.applied, MAX_BATCH);
+    if (entries.length === 0) return false;
+    try {
+      await applier.apply(entries);
+      return true;
+    } catch (error) {
+      // Whose the tables are now is looked up at once: until then calls are answered that may belong to nobody.
+      if (!(error instanceof PositionMoved) || ++moves > MAX_MOVES) throw error;
+      applier.doubtMark();
+    }
+  }
+}
+
 /** What was answered in the moments before the loss was noticed is kept: the files are not touched any more. */
 function logLost({ journal, logger }: PostgresApplierDeps, applied: number): void {
   if (journal.lastPosition <= applied) return;
@@ -150,6 +150,20 @@ function logLost({ journal, logger }: PostgresApplierDeps, applied: number): voi
     from: applied + 1,
     to: journal.lastPosition,
   });
+}
+
+/** Those who wait for an attempt, and those who wait for its success. */
+function createWaitingRoom() {
+  const waiters = createWaiters<void>();
+  const patient = createWaiters<boolean>();
+  return {
+    waiters,
+    patient,
+    letGo: () => {
+      waiters.resolve(Infinity, undefined);
+      patient.resolve(Infinity, false);
+    },
+  };
 }
 
 /** Those who wait until the tables have come to a position, or could not. */

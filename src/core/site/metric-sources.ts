@@ -8,7 +8,7 @@ import { auditDifferences, journalBytes, readChannels, readDatabase, readDisk } 
 
 export interface SourceDeps extends Pick<
   Deps,
-  "db" | "clock" | "routing" | "picker" | "keyring" | "inbox" | "dataDir" | "version"
+  "db" | "valkey" | "clock" | "routing" | "picker" | "keyring" | "inbox" | "dataDir" | "version"
 > {
   /** Settlements on their way into the tables. */
   lag: () => { waiting: number; oldestMs: number; refused: number; early: number };
@@ -25,6 +25,7 @@ export function metricSources(deps: SourceDeps): Source[] {
   return [
     () => memoryValues(deps),
     () => channelValues(deps),
+    () => valkeyValues(deps),
     async () => {
       const { answers, skewSeconds } = await readDatabase(deps);
       return {
@@ -53,6 +54,14 @@ function memoryValues(deps: SourceDeps): ReturnType<Source> {
     weir_job_last_success_seconds: [...deps.jobs()].map(([job, at]) => one(at, { job })),
     weir_build_info: [one(1, { version: deps.version })],
   };
+}
+
+/** No figures where the site has none. */
+function valkeyValues({ valkey }: SourceDeps): ReturnType<Source> {
+  const state = valkey?.state();
+  return state
+    ? { weir_valkey_up: [one(state.isUp ? 1 : 0)], weir_valkey_missed_total: [one(state.missed)] }
+    : {};
 }
 
 function channelValues(deps: SourceDeps): ReturnType<Source> {

@@ -190,7 +190,7 @@ export function strange(calls: readonly Call[], tolerance: Tolerance): string[] 
   const found = calls.filter((call) => !isBorne(call) && !(isFew && isLate(call)));
   const told = found.slice(0, MOST_TOLD).map(({ id, kind, node, key, outcome, beganMs, endedMs }) => {
     const who = key ? (key.isPoor ? "poor" : "rich") : "root";
-    const how = outcome.isBroken ? "broken off" : `status ${outcome.status}`;
+    const how = `${outcome.isBroken ? "broken off, " : ""}status ${outcome.status}`;
     return `${id} (${kind}, ${who}, node ${node}): ${how} after ${Math.round(endedMs - beganMs)} ms, ${outcome.text.slice(0, 200)}`;
   });
   return found.length === 0 ? [] : [`${found.length} calls of ${calls.length} ended strangely`, ...told];

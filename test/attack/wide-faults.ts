@@ -173,6 +173,19 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
+    name: "PostgreSQL is away while both nodes are told to stop, and is back before they start",
+    isSampled: false,
+    ...OUTAGE,
+    breaks: true,
+    async act({ wide, lasts }) {
+      await wide.postgres.stop("immediate");
+      await lasts(3);
+      await Promise.all(wide.nodes.map(({ server }) => server.stop()));
+      await wide.postgres.start();
+      await Promise.all(wide.nodes.map(({ server }) => server.restart()));
+    },
+  },
+  {
     name: "the clock of a node jumps a quarter of an hour, forth and back",
     isSampled: true,
     ...NOBODY,

@@ -1,12 +1,14 @@
 // Finds accounts: at once where memory has them, by a read that everybody shares who asks meanwhile where it does not.
 import type { Clock, TokenAccount, UserAccount } from "../deps.ts";
 import { sha256Hex } from "../kit/seal.ts";
-import { addMiss, dropToken, dropUser, putToken, putUser } from "./account-cache.ts";
+import { addMiss, dropToken, dropUser, NEVER, putToken, putUser } from "./account-cache.ts";
 import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { ReadsInFlight } from "./account-reads.ts";
 import type { TokenRow } from "./account-rows.ts";
 
+/** A round takes half a second; together with the reading what was written elsewhere is in force within a second. */
+const MAX_UNTOLD_ROUNDS = 2;
 const MISS_LIFE_MS = 1000;
 export const MAX_KEY_LENGTH = 256;
 
@@ -33,13 +35,23 @@ export function createAccountLookups({
   const userLoads = new Map<number, Promise<UserAccount | undefined>>();
   const tokenLoads = new Map<string, Promise<TokenAccount | undefined>>();
   const { isPlanDue, renewed } = createRenewals({ cache, clock, renewPlans }, loadUser);
-  /** False on PostgreSQL for an account that was not re-read lately, unless the database is away anyway. */
+  /** What was read is as the table has it: since then it was known what is written, or that was just now. */
+  function isCurrent(readRound: number): boolean {
+    const { round, toldRound } = cache;
+    const isTold = readRound !== NEVER && round - toldRound <= MAX_UNTOLD_ROUNDS;
+    return isTold || round - readRound <= MAX_UNTOLD_ROUNDS || cache.isStale;
+  }
+
+  /**
+   * False on PostgreSQL for an account that was written elsewhere since it was read, or of which that is not known, unless
+   * the database is away anyway.
+   */
   function isFresh(entry: UserEntry): boolean {
     entry.touched = true;
     if (isPlanDue(entry.account)) return false;
     if (!isShared) return true;
     entry.usedRound = cache.round;
-    if (cache.round - entry.readRound > 2 && !cache.isStale) return false;
+    if (!isCurrent(entry.readRound)) return false;
     active.add(entry);
     return true;
   }
@@ -113,7 +125,8 @@ export function createAccountLookups({
     if (entry) {
       entry.touched = true;
       if (entry.previousHash !== "" && isOver(entry, hash)) return undefined;
-      return isFresh(entry.owner) ? entry.account : loadToken(hash);
+      const isKnown = isFresh(entry.owner) && (!isShared || isCurrent(entry.readRound));
+      return isKnown ? entry.account : loadToken(hash);
     }
     const until = misses.get(hash);
     if (until !== undefined) {

@@ -152,7 +152,14 @@ async function valkeyOf(
 ): Promise<Valkey | undefined> {
   if (!valkey) return undefined;
   const prefix = `weir:${((await databaseNumber(db)) ?? 0).toString(36)}:`;
-  return openValkey({ address: valkey, prefix, monotonicMs: () => clock.monotonicMs(), logger });
+  const opened = await openValkey({
+    address: valkey,
+    prefix,
+    monotonicMs: () => clock.monotonicMs(),
+    logger,
+  });
+  db.carryChanges(opened);
+  return opened;
 }
 
 const accessTo =
@@ -238,6 +245,7 @@ function beginWork(
       lag: () => ledger.lag(),
       inFlight: () => relay.inFlight(),
       delays: loop.delays,
+      durability: deps.db.kind === "postgres" ? env.durability : "journal",
     }),
     jobs,
     looks,
@@ -281,7 +289,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     charged: (changed) => lowQuota?.charged(changed),
     credited: (ids) => lowQuota?.credited(ids),
   };
-  const { dataDir, journalKeepMinutes } = env;
+  const { dataDir, journalKeepMinutes, durability } = env;
   const base = { db, valkey, clock, logger, seal, options, accounts };
   const traces = await tracesOf(env, nodeId);
   const observer = createObserver({ traces, access: env.accessLog ? accessTo(logger) : undefined });
@@ -292,6 +300,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     dataDir,
     nodeId,
     journalKeepMinutes,
+    durability,
     balances,
     figures: async () => JSON.stringify(await ownFigures()),
     synced: (ms) => observer.synced(ms),

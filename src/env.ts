@@ -58,6 +58,8 @@ export interface Env {
   /** The runtime sends plain requests through a proxy (HTTP_PROXY, which it reads by itself). */
   hasProxy: boolean;
   logLevel: LogLevel;
+  /** What the last bytes of an answer wait for; on the embedded database both are one. */
+  durability: "journal" | "database";
   /** So long journal files stay whose entries the database has. */
   journalKeepMinutes: number;
   /** Calls and errors leave the log after so many days; 0 = never. Their sums stay. */
@@ -199,27 +201,21 @@ export function readEnv(source: Record<string, string | undefined> = process.env
   if (!LOG_LEVELS.includes(logLevel)) {
     throw new EnvError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}, not "${logLevel}".`);
   }
-  const journalKeepMinutes = Number(text("JOURNAL_KEEP_MINUTES", "15"));
-  if (!Number.isInteger(journalKeepMinutes) || journalKeepMinutes < 0 || journalKeepMinutes > 10_080) {
-    throw new EnvError(
-      `JOURNAL_KEEP_MINUTES must be a number from 0 to 10080, not "${source.JOURNAL_KEEP_MINUTES}".`,
-    );
-  }
-  const logRetentionDays = Number(text("LOG_RETENTION_DAYS", "0"));
-  if (!Number.isInteger(logRetentionDays) || logRetentionDays < 0 || logRetentionDays > 36_500) {
-    throw new EnvError(
-      `LOG_RETENTION_DAYS must be a number from 0 to 36500, not "${source.LOG_RETENTION_DAYS}".`,
-    );
-  }
-  const startsNew = text("WEIR_NEW");
-  if (startsNew !== "" && startsNew !== "0" && startsNew !== "1") {
-    throw new EnvError(`WEIR_NEW must be 1 or empty, not "${source.WEIR_NEW}".`);
-  }
   const whole = (name: string, fallback: string, most: number): number => {
     const value = Number(text(name, fallback));
     if (Number.isInteger(value) && value >= 0 && value <= most) return value;
     throw new EnvError(`${name} must be a whole number from 0 to ${most}, not "${source[name]}".`);
   };
+  const journalKeepMinutes = whole("JOURNAL_KEEP_MINUTES", "15", 10_080);
+  const durability = text("DURABILITY", "journal");
+  if (durability !== "journal" && durability !== "database") {
+    throw new EnvError(`DURABILITY must be journal or database, not "${durability}".`);
+  }
+  const logRetentionDays = whole("LOG_RETENTION_DAYS", "0", 36_500);
+  const startsNew = text("WEIR_NEW");
+  if (startsNew !== "" && startsNew !== "0" && startsNew !== "1") {
+    throw new EnvError(`WEIR_NEW must be 1 or empty, not "${source.WEIR_NEW}".`);
+  }
   const drainSeconds = whole("DRAIN_SECONDS", "30", MAX_DRAIN_SECONDS);
   const drainDelaySeconds = whole("DRAIN_DELAY_SECONDS", "0", MAX_DRAIN_DELAY_SECONDS);
   const databaseWaitSeconds = whole("DATABASE_WAIT_SECONDS", "60", MAX_DATABASE_WAIT_SECONDS);
@@ -261,6 +257,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     upstreamNetworks,
     hasProxy: (text("http_proxy") || text("HTTP_PROXY")) !== "",
     logLevel,
+    durability,
     journalKeepMinutes,
     logRetentionDays,
     startsNew: startsNew === "1",

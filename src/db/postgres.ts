@@ -88,12 +88,16 @@ export function postgresDatabase(client: Sql, session = client): Database {
   const changes = createChangeFeed({ client, session, answered: () => heard() });
 
   async function run<T>(body: (tx: Orm) => Steps<T>): Promise<T> {
-    return orm.transaction(async (tx) => {
-      const steps = body(tx as unknown as Orm);
+    let own: Orm | undefined;
+    const result = await orm.transaction(async (tx) => {
+      own = tx as unknown as Orm;
+      const steps = body(own);
       let state = steps.next();
       while (!state.done) state = steps.next(await state.value);
       return state.value;
     });
+    if (own) changes.committed(own);
+    return result;
   }
 
   return {
@@ -116,6 +120,7 @@ export function postgresDatabase(client: Sql, session = client): Database {
     },
     announce: (kind, ids) => changes.announce(kind, ids),
     announceSteps: (tx, kind, ids) => changes.announceSteps(tx, kind, ids),
+    carryChanges: (carrier) => changes.carryBy(carrier),
     onChange: (kind, listener) => changes.onChange(kind, listener),
     beforeQuery: () => {},
     onAnswer(listener) {

@@ -33,43 +33,21 @@ export function createAccountRefresh({ cache, reads, queries, changes, logger }:
 
   async function refreshAll(): Promise<void> {
     cache.round++;
-    for (const entry of active) if (cache.round - entry.usedRound > ACTIVE_ROUNDS) rest(entry);
+    for (const entry of active) if (cache.round - entry.usedRound > ACTIVE_ROUNDS) rest(cache, entry);
     // Nobody asks: what is written meanwhile is told in the first round with somebody.
     if (active.size === 0) return;
     const wasLost = cache.isLost;
     cache.isLost = false;
     try {
       const told = changes && (await within(READ_WAIT_MS, changes.next()));
-      if (told) note(told);
+      if (told) note(cache, reads, told);
       if (!told || wasLost) await readAll();
       else await readPending();
       cache.toldRound = cache.round;
     } catch (error) {
-      cache.isLost ||= wasLost;
+      // What an answer told that came too late is told to nobody.
+      cache.isLost = true;
       throw error;
-    }
-  }
-
-  /** Not used lately: what is pending of it is read when it is. */
-  function rest(entry: UserEntry): void {
-    active.delete(entry);
-    if (pending.users.delete(entry)) entry.readRound = NEVER;
-    for (const token of entry.tokens) if (pending.tokens.delete(token)) token.readRound = NEVER;
-  }
-
-  /** Reads that are on their way may bring what stood there before. */
-  function note(told: ChangedRows): void {
-    for (const id of told.users) {
-      reads.wroteUser(id);
-      const entry = users.get(id);
-      if (entry && active.has(entry)) pending.users.add(entry);
-      else if (entry) entry.readRound = NEVER;
-    }
-    for (const id of told.tokens) {
-      reads.wroteToken(id);
-      const entry = tokensById.get(id);
-      if (entry && active.has(entry.owner)) pending.tokens.add(entry);
-      else if (entry) entry.readRound = NEVER;
     }
   }
 
@@ -151,4 +129,28 @@ export function createAccountRefresh({ cache, reads, queries, changes, logger }:
       isRunning = false;
     }
   };
+}
+
+/** Not used lately: what is pending of it is read when it is. */
+function rest({ active, pending }: AccountCache, entry: UserEntry): void {
+  active.delete(entry);
+  if (pending.users.delete(entry)) entry.readRound = NEVER;
+  for (const token of entry.tokens) if (pending.tokens.delete(token)) token.readRound = NEVER;
+}
+
+/** Reads that are on their way may bring what stood there before. */
+function note(cache: AccountCache, reads: ReadsInFlight, told: ChangedRows): void {
+  const { users, tokensById, active, pending } = cache;
+  for (const id of told.users) {
+    reads.wroteUser(id);
+    const entry = users.get(id);
+    if (entry && active.has(entry)) pending.users.add(entry);
+    else if (entry) entry.readRound = NEVER;
+  }
+  for (const id of told.tokens) {
+    reads.wroteToken(id);
+    const entry = tokensById.get(id);
+    if (entry && active.has(entry.owner)) pending.tokens.add(entry);
+    else if (entry) entry.readRound = NEVER;
+  }
 }

@@ -200,7 +200,7 @@ describe("what other processes write, on PostgreSQL", () => {
   test("is in force after a round, whoever wrote it, and only those rows are read", async () => {
     const known = await Promise.all(Array.from({ length: 100 }, () => a.addUser(1000)));
     const keys = await Promise.all(known.map((user) => a.addToken(user)));
-    const seen = await Promise.all(keys.map(({ name }) => b.accounts.tokenByKey(name)));
+    const seen = await Promise.all(keys.map(async ({ name }) => b.accounts.tokenByKey(name)));
     await b.accounts.refresh();
     const [user, key] = [known[3], keys[7]];
     await write(sql`update users set status = 2, quota = quota - 10 where id = ${user?.id}`);
@@ -221,7 +221,7 @@ describe("what other processes write, on PostgreSQL", () => {
   test("is read on its next use where the account rested, whichever of its keys comes first", async () => {
     const user = await a.addUser(1000);
     const keys = [await a.addToken(user), await a.addToken(user)];
-    const seen = await Promise.all(keys.map(({ name }) => b.accounts.tokenByKey(name)));
+    const seen = await Promise.all(keys.map(async ({ name }) => b.accounts.tokenByKey(name)));
     const busy = await a.addUser(1);
     const rounds = async (count: number) => {
       for (let round = 0; round < count; round++) {

@@ -10,7 +10,7 @@ import type { AffinityStore } from "./channels/affinity.ts";
 import type { Catalogue } from "./channels/catalogue.ts";
 import type { CapState } from "./channels/caps.ts";
 import type { NodePlace } from "./kit/node-share.ts";
-import type { RateClaim } from "./limits/shared-limits.ts";
+import type { RateClaim } from "./limits/shared-rates.ts";
 import type { LimitBook } from "./limits/limits.ts";
 import type { KeyLimits, LimitFields } from "../shared/key-limits.ts";
 import type { CostBook } from "./costs/book.ts";

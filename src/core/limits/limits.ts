@@ -5,18 +5,19 @@ import { budgetPeriodAt, limitsInForce, WARN_SHARE } from "../../shared/key-limi
 import type { KeyLimits, LimitFields } from "../../shared/key-limits.ts";
 import type { Deps, TokenAccount, UserAccount } from "../deps.ts";
 import type { RateRule } from "../kit/rate-limit.ts";
-import { shareOf } from "../kit/node-share.ts";
+import { createSharedWire } from "../kit/shared-wire.ts";
 import type { NodePlace } from "../kit/node-share.ts";
-import { emptyLease, leaseOf, refuseOverLimit, wantedTokens } from "./lease.ts";
+import { emptyLease, leaseOf, refuseOverLimit } from "./lease.ts";
 import { statesOf } from "./minute-states.ts";
 import type { LimitStates } from "./minute-states.ts";
 import { OwnerUse } from "./owner-use.ts";
 import type { OwnerKind } from "./owner-use.ts";
 import { periodUse } from "./period-use.ts";
 import type { Spender } from "./period-use.ts";
-import { budgetRefusal, sharedRefusal } from "./refusals.ts";
+import { budgetRefusal } from "./refusals.ts";
 import { createSharedLimits } from "./shared-limits.ts";
-import type { RateClaim, SharedClaim, SharedLimits } from "./shared-limits.ts";
+import { sharedSide } from "./shared-side.ts";
+import type { RateClaim } from "./shared-rates.ts";
 import { startSharing } from "./shared-use.ts";
 
 interface Payers {
@@ -267,61 +268,19 @@ export async function budgetUse(
   return { limits, spent: use?.spent ?? 0, ...period };
 }
 
-type SharedSide = Pick<LimitBook, "confirm" | "confirmRate" | "rateHere" | "rateEnded" | "placeBy">;
-
-/** What all processes are asked and told; nothing where the site has no Valkey. */
-function sharedSide(deps: LimitBookDeps, shared: SharedLimits | undefined): SharedSide {
-  let place: () => NodePlace = () => ({ nodes: 1, rank: 0 });
-
-  function ask(claim: SharedClaim, lease: LimitLease | undefined): Promise<void> | undefined {
-    return shared?.ask(claim)?.then((answer) => {
-      if (answer?.kind === "granted") lease?.granted(answer.units, answer.moment);
-      if (answer?.kind !== "refused") return;
-      lease?.cancel();
-      throw sharedRefusal(deps, claim, answer);
-    });
-  }
-
-  return {
-    confirm(request, lease) {
-      const owners = lease?.owners() ?? NONE;
-      const { amount, least, tokens } = request;
-      // Once for a request, however often it holds.
-      const rate = request.rate?.shared === undefined ? request.rate : undefined;
-      if (owners.length === 0 && !rate) return undefined;
-      return ask(
-        {
-          owners,
-          rate,
-          amount: lease?.amount ?? amount,
-          least,
-          tokens,
-          wantedTokens: (limit) => wantedTokens(request, limit),
-        },
-        lease,
-      );
-    },
-    confirmRate: (rate) =>
-      ask({ owners: NONE, rate, amount: 0, least: 0, tokens: 0, wantedTokens: () => 0 }, undefined),
-    rateHere({ rule, userId }) {
-      if (!shared || shared.isUp()) return rule;
-      const own = (limit: number): number => (limit > 0 ? Math.max(1, shareOf(limit, place(), userId)) : 0);
-      return { ...rule, total: own(rule.total), success: own(rule.success) };
-    },
-    rateEnded: (rate, isSuccess) => shared?.rateEnded(rate, isSuccess),
-    placeBy(found) {
-      place = found;
-    },
-  };
-}
-
 export function createLimitBook(deps: LimitBookDeps): LimitBook {
   const { db, clock } = deps;
   let open: Iterable<OpenCall> = [];
   const known = createOwners(deps, adopt, () => shared?.isUp() ?? false);
   const { valkey } = deps;
   const shared =
-    valkey && createSharedLimits({ valkey, clock, all: () => known.all(), isAlone: db.kind === "sqlite" });
+    valkey &&
+    createSharedLimits({
+      wire: createSharedWire(valkey),
+      clock,
+      all: () => known.all(),
+      isAlone: db.kind === "sqlite",
+    });
   const sharing =
     db.kind === "postgres"
       ? startSharing(deps, known, () => {

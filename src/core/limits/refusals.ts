@@ -7,7 +7,7 @@ import type { Deps, TokenAccount, UserAccount } from "../deps.ts";
 import { quotaDisplay } from "../options/store.ts";
 import type { RateRule } from "../kit/rate-limit.ts";
 import type { OwnerUse } from "./owner-use.ts";
-import type { SharedAnswer, SharedClaim } from "./shared-limits.ts";
+import type { SharedClaim, SharedRefused } from "./shared-limits.ts";
 
 /** An open call may end at any time. */
 export const OPEN_WAIT_MS = 1000;
@@ -92,7 +92,7 @@ const MAXIMA = { rpm_limit: "rpmLimit", max_concurrency: "maxConcurrency", tpm_l
 export function sharedRefusal(
   deps: Pick<Deps, "options" | "clock">,
   { rate, least }: Pick<SharedClaim, "rate" | "least">,
-  { owner, why, waitMs }: Extract<SharedAnswer, { kind: "refused" }>,
+  { owner, why, waitMs }: SharedRefused,
 ): Failure {
   const openWaitMs = waitMs || OPEN_WAIT_MS;
   if (!owner || why === "success") {

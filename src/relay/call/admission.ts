@@ -12,7 +12,7 @@ import { AUTO_GROUP } from "../../shared/auto-group.ts";
 import { ChannelStatus, Role, TokenStatus, UserStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { rateRefusal } from "../../core/limits/refusals.ts";
-import type { RateClaim } from "../../core/limits/shared-limits.ts";
+import type { RateClaim } from "../../core/limits/shared-rates.ts";
 import type { RateLimiter, RateRule } from "../../core/kit/rate-limit.ts";
 import type { Exchange } from "./exchange.ts";
 import type { CallServices } from "./services.ts";

@@ -2,7 +2,7 @@
 // given back when it is over.
 import type { Deps } from "../../core/deps.ts";
 import type { RateState } from "../../core/kit/rate-limit.ts";
-import type { RateClaim } from "../../core/limits/shared-limits.ts";
+import type { RateClaim } from "../../core/limits/shared-rates.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
 import { refuseBadHost } from "../../http/host.ts";
 import { relayLanguageOf } from "../../http/messages.ts";

@@ -2,7 +2,7 @@
 // Refuses a call that the caller could not pay: the ledger decides, with the least amount that serves.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps, Ledger, Reservation, ReserveRequest } from "../../core/deps.ts";
-import type { RateClaim } from "../../core/limits/shared-limits.ts";
+import type { RateClaim } from "../../core/limits/shared-rates.ts";
 import { userShort } from "../../core/ledger/refusals.ts";
 import {
   cappedHold,

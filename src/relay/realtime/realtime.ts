@@ -9,7 +9,7 @@ import { upgradeSocket, wantsSocket } from "../../http/sockets.ts";
 import type { Visitors } from "../../http/visitors.ts";
 import { mayUseGroup } from "../../core/users/groups.ts";
 import { TokenStatus, UserStatus } from "../../shared/enums.ts";
-import type { RateClaim } from "../../core/limits/shared-limits.ts";
+import type { RateClaim } from "../../core/limits/shared-rates.ts";
 import { Failure } from "../../shared/failures.ts";
 import { completionTokens } from "../../shared/usage.ts";
 import {

@@ -9,7 +9,7 @@ import { valkeyScript } from "../../db/valkey.ts";
 /** The name of all processes, with the moment until which each counts. */
 export const PROCESSES = "lim:processes";
 /** A process that has ended without a word holds its places for so long. */
-export const PROCESS_MS = 10_000;
+const PROCESS_MS = 10_000;
 
 /** Why an owner refuses, as the script numbers it. */
 export const SHARED_REFUSALS = ["requests", "success", "calls", "tokens", "budget"] as const;

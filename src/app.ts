@@ -155,13 +155,15 @@ async function valkeyOf(
 ): Promise<Valkey | undefined> {
   if (!valkey) return undefined;
   const prefix = `weir:${((await databaseNumber(db)) ?? 0).toString(36)}:`;
-  return openValkey({
+  const opened = await openValkey({
     address: valkey,
     prefix,
     monotonicMs: () => clock.monotonicMs(),
     logger,
     deadlineTicks,
   });
+  db.carryChanges(opened);
+  return opened;
 }
 
 const accessTo =
@@ -247,6 +249,7 @@ function beginWork(
       lag: () => ledger.lag(),
       inFlight: () => relay.inFlight(),
       delays: loop.delays,
+      durability: deps.db.kind === "postgres" ? env.durability : "journal",
     }),
     jobs,
     looks,
@@ -290,7 +293,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     charged: (changed) => lowQuota?.charged(changed),
     credited: (ids) => lowQuota?.credited(ids),
   };
-  const { dataDir, journalKeepMinutes } = env;
+  const { dataDir, journalKeepMinutes, durability } = env;
   const base = { db, valkey, clock, logger, seal, options, accounts };
   const traces = await tracesOf(env, nodeId);
   const observer = createObserver({ traces, access: env.accessLog ? accessTo(logger) : undefined });
@@ -301,6 +304,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     dataDir,
     nodeId,
     journalKeepMinutes,
+    durability,
     balances,
     figures: async () => JSON.stringify(await ownFigures()),
     synced: (ms) => observer.synced(ms),

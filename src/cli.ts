@@ -374,6 +374,16 @@ function rootCause(error: unknown): string {
   return error.cause === undefined ? (error.stack ?? error.message) : rootCause(error.cause);
 }
 
+/** Those know both ways to the database. */
+const BOTH_WAYS = ["serve", "settle", "doctor"];
+
+/** A single command does little, and much of it needs a session (dumps, snapshots): it goes past a pooler. */
+function pastPooler(env: Env): Env {
+  return env.databaseDirectUrl === ""
+    ? env
+    : { ...env, databaseUrl: env.databaseDirectUrl, databaseDirectUrl: "" };
+}
+
 export async function runCommand(args: string[]): Promise<void> {
   const name = args[0] ?? "serve";
   const command = COMMANDS[name];
@@ -383,7 +393,8 @@ export async function runCommand(args: string[]): Promise<void> {
     process.exit(asked ? 0 : 2);
   }
   try {
-    const code = await command.run(readEnv(), args.slice(1));
+    const env = readEnv();
+    const code = await command.run(BOTH_WAYS.includes(name) ? env : pastPooler(env), args.slice(1));
     if (code !== undefined) process.exit(code);
   } catch (error) {
     if (name === "doctor" && error instanceof EnvError) process.exit(await doctor(error, args.slice(1)));

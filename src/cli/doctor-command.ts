@@ -15,6 +15,7 @@ import { createOptions } from "../core/options/store.ts";
 export interface DoctorContext extends Omit<BookSettings, "nowMs">, Omit<NetworkSettings, "nowMs"> {
   port: number;
   workers: number;
+  durability: "journal" | "database";
   valkey: ValkeyAddress | undefined;
   version: string;
   nowMs: () => number;
@@ -67,9 +68,10 @@ async function examineAll(context: DoctorContext) {
   ];
   if (!("db" in opened))
     return examine(version, nowMs(), [...first, { id: "database", look: () => opened.finding }]);
-  const { db } = opened;
+  const { db, pooler } = opened;
   try {
     const books = bookChecks(db, context);
+    if (pooler) books.push({ id: "pooler", look: () => pooler });
     const ways = await waysOut(context, opened.db);
     return await examine(version, nowMs(), [...first, ...books, ...ways]);
   } finally {
@@ -91,6 +93,7 @@ async function waysOut(context: DoctorContext, db: Parameters<typeof bookChecks>
 function settingsOf({
   port,
   workers,
+  durability,
   databaseUrl,
   trustedProxies,
   upstreamNetworks,
@@ -100,10 +103,17 @@ function settingsOf({
     `port ${port}`,
     place,
     ...(workers > 1 ? [`${workers} workers`] : []),
+    databaseUrl === "" || durability === "journal"
+      ? "answers wait for the journal"
+      : "answers wait for PostgreSQL's commit (DURABILITY=database)",
     `${trustedProxies.length} trusted proxies`,
     `${upstreamNetworks.length} networks open to upstreams`,
   ];
-  return { status: "ok", text: parts.join(", "), figures: { port, workers } };
+  return {
+    status: "ok",
+    text: parts.join(", "),
+    figures: { port, workers, durability: databaseUrl === "" ? "journal" : durability },
+  };
 }
 
 /** Host and name, without who signs in by what. */

@@ -232,6 +232,7 @@ export interface Reservation {
    */
   grow(more: number, tokens?: number): number | Promise<number>;
   /** Charges, logs and rolls up, all of it or nothing. Resolves when that is durable in the journal; the tables follow.
+   * With DURABILITY=database it resolves when PostgreSQL has it, or the wait for that is over.
    * Rejects with `ledger_down`, and charges nothing, when it cannot be written. Never rejects for
    * lack of balance: what was delivered is charged, the balance may go below zero once. */
   settle(settlement: Settlement): Promise<void>;

@@ -221,6 +221,12 @@ export const METRICS = {
     labels: [],
     merge: "sum",
   },
+  weir_settlements_early_total: {
+    type: "counter",
+    help: "Answers since the start that left before the database had their settlement (DURABILITY=database, in an outage).",
+    labels: [],
+    merge: "sum",
+  },
   weir_audit_differences: {
     type: "gauge",
     help: "Differences that the last audit of the books found.",

@@ -3,6 +3,7 @@
 import { refuse } from "../../shared/failures.ts";
 import { isQuota, MAX_QUOTA } from "../../shared/money.ts";
 import type { Deps, LedgerAccounts, ReserveRequest } from "../deps.ts";
+import type { CommitGate } from "./durability.ts";
 import type { LedgerHealth } from "./ledger-health.ts";
 import type { LimitBook, LimitLease } from "../limits/limits.ts";
 import { OUTAGE_MS } from "./outage.ts";
@@ -22,6 +23,8 @@ export interface ReserveDeps {
   limits: LimitBook | undefined;
   /** Only where several nodes share the database. */
   shared: SharedReservations | undefined;
+  /** Only where answers wait for the database. */
+  gate: CommitGate | undefined;
 }
 
 /** In an outage other nodes spend unseen: each may spend its share of what was last known. */
@@ -45,6 +48,8 @@ export function reserve(deps: ReserveDeps, request: ReserveRequest): Hold | Prom
   const { accounts, health, limits } = deps;
   const unread = limits?.ready(request);
   if (unread) return unread.then(() => reserve(deps, request));
+  const unsure = deps.gate?.ready();
+  if (unsure) return unsure.then(() => reserve(deps, request));
   const { amount, promptTokens = 0, tokens = promptTokens, rate } = request;
   const least = request.least ?? amount;
   if (!health.canRecord()) throw ledgerDown();

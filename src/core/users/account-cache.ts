@@ -74,6 +74,15 @@ export function createAccountCache(limits: AccountLimits): AccountCache {
   };
 }
 
+/** A round takes half a second; together with the reading what was written elsewhere is in force within a second. */
+const MAX_UNTOLD_ROUNDS = 2;
+
+/** What was read is as the table has it: since then it was known what is written, or that was just now. */
+export function isCurrent({ round, toldRound, isStale }: AccountCache, readRound: number): boolean {
+  const isTold = readRound !== NEVER && round - toldRound <= MAX_UNTOLD_ROUNDS;
+  return isTold || round - readRound <= MAX_UNTOLD_ROUNDS || isStale;
+}
+
 /** The user's one object in the process, brought up to the row. */
 export function putUser(cache: AccountCache, row: UserRow): UserEntry {
   const { users, active, round } = cache;

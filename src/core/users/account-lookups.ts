@@ -1,14 +1,12 @@
 // Finds accounts: at once where memory has them, by a read that everybody shares who asks meanwhile where it does not.
 import type { Clock, TokenAccount, UserAccount } from "../deps.ts";
 import { sha256Hex } from "../kit/seal.ts";
-import { addMiss, dropToken, dropUser, NEVER, putToken, putUser } from "./account-cache.ts";
+import { addMiss, dropToken, dropUser, isCurrent, putToken, putUser } from "./account-cache.ts";
 import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { ReadsInFlight } from "./account-reads.ts";
 import type { TokenRow } from "./account-rows.ts";
 
-/** A round takes half a second; together with the reading what was written elsewhere is in force within a second. */
-const MAX_UNTOLD_ROUNDS = 2;
 const MISS_LIFE_MS = 1000;
 export const MAX_KEY_LENGTH = 256;
 
@@ -23,25 +21,12 @@ export interface AccountLookupsDeps {
   renewPlans: (userId: number) => Promise<void>;
 }
 
-export function createAccountLookups({
-  cache,
-  reads,
-  queries,
-  clock,
-  isShared,
-  renewPlans,
-}: AccountLookupsDeps) {
+export function createAccountLookups(deps: AccountLookupsDeps) {
+  const { cache, reads, queries, clock, isShared, renewPlans } = deps;
   const { users, tokensByHash, tokensById, misses, active } = cache;
   const userLoads = new Map<number, Promise<UserAccount | undefined>>();
   const tokenLoads = new Map<string, Promise<TokenAccount | undefined>>();
   const { isPlanDue, renewed } = createRenewals({ cache, clock, renewPlans }, loadUser);
-  /** What was read is as the table has it: since then it was known what is written, or that was just now. */
-  function isCurrent(readRound: number): boolean {
-    const { round, toldRound } = cache;
-    const isTold = readRound !== NEVER && round - toldRound <= MAX_UNTOLD_ROUNDS;
-    return isTold || round - readRound <= MAX_UNTOLD_ROUNDS || cache.isStale;
-  }
-
   /**
    * False on PostgreSQL for an account that was written elsewhere since it was read, or of which that is not known, unless
    * the database is away anyway.
@@ -51,7 +36,7 @@ export function createAccountLookups({
     if (isPlanDue(entry.account)) return false;
     if (!isShared) return true;
     entry.usedRound = cache.round;
-    if (!isCurrent(entry.readRound)) return false;
+    if (!isCurrent(cache, entry.readRound)) return false;
     active.add(entry);
     return true;
   }
@@ -125,7 +110,7 @@ export function createAccountLookups({
     if (entry) {
       entry.touched = true;
       if (entry.previousHash !== "" && isOver(entry, hash)) return undefined;
-      const isKnown = isFresh(entry.owner) && (!isShared || isCurrent(entry.readRound));
+      const isKnown = isFresh(entry.owner) && (!isShared || isCurrent(cache, entry.readRound));
       return isKnown ? entry.account : loadToken(hash);
     }
     const until = misses.get(hash);

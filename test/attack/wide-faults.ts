@@ -8,8 +8,6 @@ export interface Fault extends Tolerance {
   name: string;
   /** In the ordinary run too. */
   isSampled: boolean;
-  /** Callers of these nodes may wait until they give up: their processes stand still. */
-  still?: readonly number[];
   act(stage: Stage): Promise<void>;
 }
 
@@ -21,6 +19,8 @@ export interface Stage {
   lasts(longSeconds: number, sampleSeconds?: number): Promise<void>;
   /** Kills processes of a node by SIGKILL, and remembers when: what breaks off by it may be in no book. */
   kill(node: 0 | 1, pids: readonly number[]): Promise<void>;
+  /** A node's processes stand still from now on, until the fault is over: who calls it may wait until they give up. */
+  stands(node: 0 | 1): void;
 }
 
 const EVERYBODY = [0, 1] as const;
@@ -94,9 +94,9 @@ export const FAULTS: readonly Fault[] = [
     hits: [1],
     refusals: [503],
     breaks: true,
-    still: [1],
-    async act({ wide: { nodes }, lasts }) {
+    async act({ wide: { nodes }, lasts, stands }) {
       signalAll(nodes[1], "SIGSTOP");
+      stands(1);
       await lasts(LONGER_THAN_LEASE_SECONDS);
       signalAll(nodes[1], "SIGCONT");
     },
@@ -252,6 +252,19 @@ export const FAULTS: readonly Fault[] = [
       await standby.promote();
       await wide.follow(standby);
       await replication.stop();
+    },
+  },
+  {
+    name: "for a while both nodes are led to a standby that only reads, before it is promoted",
+    isSampled: false,
+    ...OUTAGE,
+    async act({ wide, lasts }) {
+      const standby = await wide.postgres.standby();
+      await lasts(2);
+      await wide.postgres.stop("fast");
+      await wide.follow(standby);
+      await lasts(8);
+      await standby.promote();
     },
   },
   {

@@ -94,7 +94,7 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
   let timer: ReturnType<typeof setInterval> | undefined;
 
   function record(kind: CallKind, node: number, key: LoadKey | undefined): Call {
-    const outcome = { status: 0, requestId: "", words: 0, text: "", isWhole: false, isBroken: true };
+    const outcome: Outcome = { status: 0, requestId: "", words: 0, text: "", isWhole: false, isBroken: true };
     const began = { beganMs: performance.now(), endedMs: Number.POSITIVE_INFINITY };
     const call: Call = { id: `wide-${calls.length}`, kind, node, key, outcome, ...began };
     calls.push(call);
@@ -133,8 +133,8 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
       outcome.status = answer.status;
       outcome.text = (await answer.text()).slice(0, 300);
       Object.assign(outcome, { isWhole: true, isBroken: false });
-    } catch {
-      // Nobody was there, or it went away.
+    } catch (error) {
+      outcome.failure = String(error);
     }
   }
 

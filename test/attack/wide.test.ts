@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { needsOf } from "../support/processes.ts";
 import { IS_LONG } from "./site.ts";
 import { hung, judgeBooks, strange } from "./wide-books.ts";
-import type { Kill } from "./wide-books.ts";
+import type { Harm } from "./wide-books.ts";
 import { FAULTS } from "./wide-faults.ts";
 import type { Fault, Stage } from "./wide-faults.ts";
 import type { Call } from "./wide-load.ts";
@@ -50,7 +50,7 @@ interface Line {
 }
 
 let wide: WideSite;
-const kills: Kill[] = [];
+const harm: Harm = { kills: [], stills: [] };
 const lines: Line[] = [];
 
 beforeAll(async () => {
@@ -58,7 +58,6 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(async () => {
   console.table(lines);
-  wide.nodes.forEach(({ server }, i) => require("node:fs").writeFileSync("/tmp/wide.node" + i, server.log()));
   await wide.remove();
 }, 60_000);
 
@@ -139,16 +138,22 @@ async function play(fault: Fault): Promise<string[]> {
       await wide.site.until(() => performance.now() >= overMs, FAULT_LIMIT_MS);
     },
     async kill(node, pids) {
-      kills.push({ node, atMs: performance.now() });
+      harm.kills.push({ node, atMs: performance.now() });
       for (const pid of pids) process.kill(pid, "SIGKILL");
     },
+    stands(node) {
+      harm.stills.push({ node, fromMs: performance.now(), toMs: Number.POSITIVE_INFINITY });
+    },
   };
+  const stillBefore = harm.stills.length;
   await fault.act(stage);
+  const stills = harm.stills.slice(stillBefore);
+  for (const still of stills) still.toMs = performance.now();
   const recoveryMs = await recovered();
   const revokedMs = await revoked();
   await load.pause();
   const calls = load.calls.slice(from).filter(({ key }) => key !== wide.spare.key);
-  const { findings, enteredMs } = await judgeBooks(wide, kills);
+  const { findings, enteredMs } = await judgeBooks(wide, harm);
   const { megabytes, sockets, files } = needsOf(nodes.flatMap((node) => node.pids()));
   lines.push({
     fault: fault.name,
@@ -168,7 +173,10 @@ async function play(fault: Fault): Promise<string[]> {
     ...(revokedMs > REVOCATION_LIMIT_MS
       ? [`a key was served ${revokedMs} ms after it was switched off`]
       : []),
-    ...hung(calls, fault.still ?? []).map(({ id, node }) => `nobody answered ${id} at node ${node}`),
+    ...hung(
+      calls,
+      stills.map(({ node }) => node),
+    ),
   ];
 }
 

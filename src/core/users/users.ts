@@ -28,6 +28,7 @@ import { sha256Hex } from "../kit/seal.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import { auditSteps } from "../logs/audit.ts";
 import type { AuditActor, AuditEntry } from "../logs/audit.ts";
+import { namesGoneSteps } from "../logs/key-names.ts";
 
 export type UserRow = Schema["users"]["$inferSelect"];
 
@@ -485,6 +486,7 @@ export async function removeUser(deps: Deps, actor: AuditActor, id: number): Pro
   await deps.db.atomic(function* (tx) {
     yield* q(tx.delete(identities).where(eq(identities.userId, id)).returning({ id: identities.id }));
     yield* q(tx.delete(tokens).where(eq(tokens.userId, id)).returning({ id: tokens.id }));
+    if (owned.length > 0) yield* namesGoneSteps(deps.db, tx, Math.floor(deps.clock.nowMs() / 1000));
     yield* q(tx.delete(userDevices).where(eq(userDevices.userId, id)).returning({ id: userDevices.userId }));
     yield* removeFactorSteps(tx, deps, id, { totp: true, passkeys: true });
     yield* q(

@@ -908,3 +908,26 @@ CREATE INDEX "users_seen" ON "users" USING btree ("last_seen_at");--> statement-
 CREATE INDEX "users_plan_until" ON "users" USING btree ("plan_until") WHERE "users"."plan_until" > 0;--> statement-breakpoint
 CREATE INDEX "users_staff" ON "users" USING btree ("role") WHERE "users"."role" >= 10;--> statement-breakpoint
 CREATE INDEX "users_flagged" ON "users" USING btree ("id") WHERE "users"."flagged";
+--> statement-breakpoint
+CREATE UNLOGGED TABLE "account_changes" (
+	"xact" xid8 DEFAULT pg_current_xact_id() NOT NULL,
+	"kind" text NOT NULL,
+	"ids" bigint[]
+);
+--> statement-breakpoint
+CREATE INDEX "account_changes_xact" ON "account_changes" USING btree ("xact");
+--> statement-breakpoint
+CREATE FUNCTION "note_account_changes"() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO "account_changes" ("kind", "ids")
+		SELECT TG_TABLE_NAME, CASE WHEN count(*) <= 5000 THEN array_agg("id") END FROM "changed" HAVING count(*) > 0;
+	RETURN NULL;
+END $$;
+--> statement-breakpoint
+CREATE TRIGGER "users_update_noted" AFTER UPDATE ON "users" REFERENCING NEW TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_account_changes"();
+--> statement-breakpoint
+CREATE TRIGGER "users_delete_noted" AFTER DELETE ON "users" REFERENCING OLD TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_account_changes"();
+--> statement-breakpoint
+CREATE TRIGGER "tokens_update_noted" AFTER UPDATE ON "tokens" REFERENCING NEW TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_account_changes"();
+--> statement-breakpoint
+CREATE TRIGGER "tokens_delete_noted" AFTER DELETE ON "tokens" REFERENCING OLD TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_account_changes"();

@@ -536,6 +536,7 @@ CREATE TABLE "rollups" (
 	"cache_input" bigint DEFAULT 0 NOT NULL,
 	"cache_read" bigint DEFAULT 0 NOT NULL,
 	"cache_saved" bigint DEFAULT 0 NOT NULL,
+	"error_count" bigint DEFAULT 0 NOT NULL,
 	CONSTRAINT "rollups_hour_user_id_model_name_channel_id_token_id_group_pk" PRIMARY KEY("hour","user_id","model_name","channel_id","token_id","group")
 );
 --> statement-breakpoint
@@ -558,6 +559,7 @@ CREATE TABLE "rollups_by_channel" (
 	"cache_input" bigint DEFAULT 0 NOT NULL,
 	"cache_read" bigint DEFAULT 0 NOT NULL,
 	"cache_saved" bigint DEFAULT 0 NOT NULL,
+	"error_count" bigint DEFAULT 0 NOT NULL,
 	CONSTRAINT "rollups_by_channel_day_model_name_channel_id_group_pk" PRIMARY KEY("day","model_name","channel_id","group")
 );
 --> statement-breakpoint
@@ -578,7 +580,29 @@ CREATE TABLE "rollups_by_model" (
 	"cache_input" bigint DEFAULT 0 NOT NULL,
 	"cache_read" bigint DEFAULT 0 NOT NULL,
 	"cache_saved" bigint DEFAULT 0 NOT NULL,
+	"error_count" bigint DEFAULT 0 NOT NULL,
 	CONSTRAINT "rollups_by_model_hour_model_name_pk" PRIMARY KEY("hour","model_name")
+);
+--> statement-breakpoint
+CREATE TABLE "rollups_by_token" (
+	"day" bigint NOT NULL,
+	"token_id" bigint NOT NULL,
+	"count" bigint DEFAULT 0 NOT NULL,
+	"quota" bigint DEFAULT 0 NOT NULL,
+	"prompt_tokens" bigint DEFAULT 0 NOT NULL,
+	"completion_tokens" bigint DEFAULT 0 NOT NULL,
+	"use_time_ms" bigint DEFAULT 0 NOT NULL,
+	"logged_count" bigint DEFAULT 0 NOT NULL,
+	"logged_quota" bigint DEFAULT 0 NOT NULL,
+	"cost_nanos" bigint DEFAULT 0 NOT NULL,
+	"cost_count" bigint DEFAULT 0 NOT NULL,
+	"cost_quota" bigint DEFAULT 0 NOT NULL,
+	"lost_nanos" bigint DEFAULT 0 NOT NULL,
+	"cache_input" bigint DEFAULT 0 NOT NULL,
+	"cache_read" bigint DEFAULT 0 NOT NULL,
+	"cache_saved" bigint DEFAULT 0 NOT NULL,
+	"error_count" bigint DEFAULT 0 NOT NULL,
+	CONSTRAINT "rollups_by_token_day_token_id_pk" PRIMARY KEY("day","token_id")
 );
 --> statement-breakpoint
 CREATE TABLE "rollups_by_user" (
@@ -598,6 +622,7 @@ CREATE TABLE "rollups_by_user" (
 	"cache_input" bigint DEFAULT 0 NOT NULL,
 	"cache_read" bigint DEFAULT 0 NOT NULL,
 	"cache_saved" bigint DEFAULT 0 NOT NULL,
+	"error_count" bigint DEFAULT 0 NOT NULL,
 	CONSTRAINT "rollups_by_user_day_user_id_pk" PRIMARY KEY("day","user_id")
 );
 --> statement-breakpoint
@@ -883,3 +908,26 @@ CREATE INDEX "users_seen" ON "users" USING btree ("last_seen_at");--> statement-
 CREATE INDEX "users_plan_until" ON "users" USING btree ("plan_until") WHERE "users"."plan_until" > 0;--> statement-breakpoint
 CREATE INDEX "users_staff" ON "users" USING btree ("role") WHERE "users"."role" >= 10;--> statement-breakpoint
 CREATE INDEX "users_flagged" ON "users" USING btree ("id") WHERE "users"."flagged";
+--> statement-breakpoint
+CREATE UNLOGGED TABLE "account_changes" (
+	"xact" xid8 DEFAULT pg_current_xact_id() NOT NULL,
+	"kind" text NOT NULL,
+	"ids" bigint[]
+);
+--> statement-breakpoint
+CREATE INDEX "account_changes_xact" ON "account_changes" USING btree ("xact");
+--> statement-breakpoint
+CREATE FUNCTION "note_account_changes"() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO "account_changes" ("kind", "ids")
+		SELECT TG_TABLE_NAME, CASE WHEN count(*) <= 5000 THEN array_agg("id") END FROM "changed" HAVING count(*) > 0;
+	RETURN NULL;
+END $$;
+--> statement-breakpoint
+CREATE TRIGGER "users_update_noted" AFTER UPDATE ON "users" REFERENCING NEW TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_account_changes"();
+--> statement-breakpoint
+CREATE TRIGGER "users_delete_noted" AFTER DELETE ON "users" REFERENCING OLD TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_account_changes"();
+--> statement-breakpoint
+CREATE TRIGGER "tokens_update_noted" AFTER UPDATE ON "tokens" REFERENCING NEW TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_account_changes"();
+--> statement-breakpoint
+CREATE TRIGGER "tokens_delete_noted" AFTER DELETE ON "tokens" REFERENCING OLD TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_account_changes"();

@@ -12,7 +12,7 @@ import { createBodyBudget } from "../wire/body-budget.ts";
 import { inTime } from "../wire/early-response.ts";
 import type { MediaFetch } from "../wire/media.ts";
 import { failureFrame } from "../wire/render-failure.ts";
-import { admit } from "./admission.ts";
+import { admit, admitAlone } from "./admission.ts";
 import type { Answer } from "./answer.ts";
 import { CallFailed, runAttempts } from "./attempts.ts";
 import type { Call } from "./call.ts";
@@ -164,7 +164,7 @@ export function createRelay(
         counted(
           services,
           exchange,
-          await countForClient(services, counting, await admit(services, exchange), encode),
+          await countForClient(services, counting, await admitAlone(services, exchange), encode),
         ),
       ),
     quote: (call, surfaceOf) =>
@@ -172,7 +172,7 @@ export function createRelay(
         counted(
           services,
           exchange,
-          await quoteForClient(services, await admit(services, exchange), surfaceOf),
+          await quoteForClient(services, await admitAlone(services, exchange), surfaceOf),
         ),
       ),
     quoteSession: (call, session) =>

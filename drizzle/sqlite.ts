@@ -27,6 +27,7 @@ export const {
   rollups,
   rollupsByModel,
   rollupsByUser,
+  rollupsByToken,
   rollupsByChannel,
   rollupDays,
   channelCosts,

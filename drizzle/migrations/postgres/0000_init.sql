@@ -536,6 +536,7 @@ CREATE TABLE "rollups" (
 	"cache_input" bigint DEFAULT 0 NOT NULL,
 	"cache_read" bigint DEFAULT 0 NOT NULL,
 	"cache_saved" bigint DEFAULT 0 NOT NULL,
+	"error_count" bigint DEFAULT 0 NOT NULL,
 	CONSTRAINT "rollups_hour_user_id_model_name_channel_id_token_id_group_pk" PRIMARY KEY("hour","user_id","model_name","channel_id","token_id","group")
 );
 --> statement-breakpoint
@@ -558,6 +559,7 @@ CREATE TABLE "rollups_by_channel" (
 	"cache_input" bigint DEFAULT 0 NOT NULL,
 	"cache_read" bigint DEFAULT 0 NOT NULL,
 	"cache_saved" bigint DEFAULT 0 NOT NULL,
+	"error_count" bigint DEFAULT 0 NOT NULL,
 	CONSTRAINT "rollups_by_channel_day_model_name_channel_id_group_pk" PRIMARY KEY("day","model_name","channel_id","group")
 );
 --> statement-breakpoint
@@ -578,7 +580,29 @@ CREATE TABLE "rollups_by_model" (
 	"cache_input" bigint DEFAULT 0 NOT NULL,
 	"cache_read" bigint DEFAULT 0 NOT NULL,
 	"cache_saved" bigint DEFAULT 0 NOT NULL,
+	"error_count" bigint DEFAULT 0 NOT NULL,
 	CONSTRAINT "rollups_by_model_hour_model_name_pk" PRIMARY KEY("hour","model_name")
+);
+--> statement-breakpoint
+CREATE TABLE "rollups_by_token" (
+	"day" bigint NOT NULL,
+	"token_id" bigint NOT NULL,
+	"count" bigint DEFAULT 0 NOT NULL,
+	"quota" bigint DEFAULT 0 NOT NULL,
+	"prompt_tokens" bigint DEFAULT 0 NOT NULL,
+	"completion_tokens" bigint DEFAULT 0 NOT NULL,
+	"use_time_ms" bigint DEFAULT 0 NOT NULL,
+	"logged_count" bigint DEFAULT 0 NOT NULL,
+	"logged_quota" bigint DEFAULT 0 NOT NULL,
+	"cost_nanos" bigint DEFAULT 0 NOT NULL,
+	"cost_count" bigint DEFAULT 0 NOT NULL,
+	"cost_quota" bigint DEFAULT 0 NOT NULL,
+	"lost_nanos" bigint DEFAULT 0 NOT NULL,
+	"cache_input" bigint DEFAULT 0 NOT NULL,
+	"cache_read" bigint DEFAULT 0 NOT NULL,
+	"cache_saved" bigint DEFAULT 0 NOT NULL,
+	"error_count" bigint DEFAULT 0 NOT NULL,
+	CONSTRAINT "rollups_by_token_day_token_id_pk" PRIMARY KEY("day","token_id")
 );
 --> statement-breakpoint
 CREATE TABLE "rollups_by_user" (
@@ -598,6 +622,7 @@ CREATE TABLE "rollups_by_user" (
 	"cache_input" bigint DEFAULT 0 NOT NULL,
 	"cache_read" bigint DEFAULT 0 NOT NULL,
 	"cache_saved" bigint DEFAULT 0 NOT NULL,
+	"error_count" bigint DEFAULT 0 NOT NULL,
 	CONSTRAINT "rollups_by_user_day_user_id_pk" PRIMARY KEY("day","user_id")
 );
 --> statement-breakpoint

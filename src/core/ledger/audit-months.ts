@@ -1,5 +1,5 @@
-// The audit of the log's rows, month by month (UTC): user by user and hour by hour they add up to what the hourly sums say
-// was logged. A month that is over and agreed is closed: what its sums and its rows were like stays in `audit_months`.
+// The audit of the log's rows, calls and errors, month by month (UTC): user by user and hour by hour they add up to what the
+// hourly sums say was logged. A month that is over and agreed is closed: what its sums and its rows were like stays in `audit_months`.
 // Nothing has to re-open it: a late settlement, a refund, an import or a clearing changes the sums, or which hours count, and
 // so the sums' digest, which every audit compares; then the rows are read again. Who changes rows alone is found by
 // `weir audit --full`, or within a month: a closed month is read again after that time, one an audit.
@@ -56,6 +56,8 @@ const COLUMNS = ["id", "user_id", "created_at", "quota", "prompt_tokens", "compl
 const raw = (text: string): SQL => sql.raw(text);
 const remainder = (text: string): string => `((${text}) % ${PRIME})`;
 
+const CALL = raw(String(LogType.consume));
+const ERROR = raw(String(LogType.error));
 /** A row's money and place as one number; what names people, which erasing takes out, is not in it. */
 const ROW_MIX = raw(
   COLUMNS.slice(1).reduce(
@@ -67,7 +69,7 @@ const ROW_MIX = raw(
 const SUM_MIX = raw(
   remainder(
     `${remainder(`user_id % ${PRIME} * 1009 + token_id % ${PRIME} * 31 + channel_id % ${PRIME} * 7 + hour / ${HOUR}`)}
-      * ${remainder(`logged_quota % ${PRIME} * 7 + logged_count`)}`,
+      * ${remainder(`logged_quota % ${PRIME} * 7 + logged_count + error_count * 13`)}`,
   ),
 );
 
@@ -87,19 +89,24 @@ function comparison(month: Month): SQL {
       cast(${raw(expected)} as bigint) as expected, cast(${raw(found)} as bigint) as found from sides
       where ${raw(expected)} <> ${raw(found)}`;
   return sql`with sides as materialized (
-      select user_id, hour, sum(rolled_quota) as rolled_quota, sum(rolled_count) as rolled_count, sum(sum_mix) as sum_mix,
+      select user_id, hour, sum(rolled_quota) as rolled_quota, sum(rolled_count) as rolled_count,
+        sum(rolled_errors) as rolled_errors, sum(row_errors) as row_errors, sum(sum_mix) as sum_mix,
         sum(row_quota) as row_quota, sum(row_count) as row_count, sum(row_mix) as row_mix
       from (
-        select user_id, hour, logged_quota as rolled_quota, logged_count as rolled_count, ${SUM_MIX} as sum_mix,
-          ${zero} as row_quota, ${zero} as row_count, ${zero} as row_mix ${sumsIn(month)}
+        select user_id, hour, logged_quota as rolled_quota, logged_count as rolled_count,
+          error_count as rolled_errors, ${SUM_MIX} as sum_mix,
+          ${zero} as row_quota, ${zero} as row_count, ${zero} as row_errors, ${zero} as row_mix ${sumsIn(month)}
         union all
-        select user_id, created_at - created_at % ${raw(String(HOUR))}, 0, 0, 0, quota, 1, ${ROW_MIX} from logs
-          where type = ${raw(String(LogType.consume))} and created_at >= ${from} and created_at < ${to}
+        select user_id, created_at - created_at % ${raw(String(HOUR))}, 0, 0, 0, 0,
+          case when type = ${CALL} then quota else 0 end, case when type = ${CALL} then 1 else 0 end,
+          case when type = ${CALL} then 0 else 1 end, ${ROW_MIX} from logs
+          where type in (${CALL}, ${ERROR}) and created_at >= ${from} and created_at < ${to}
             and created_at >= ${FIRST_HOUR}
       ) as both_sides group by user_id, hour
     )
     ${line("logs.quota", "rolled_quota", "row_quota")}
     union all ${line("logs.count", "rolled_count", "row_count")}
+    union all ${line("logs.errors", "rolled_errors", "row_errors")}
     union all select ${raw(`'${DIGEST}'`)}, '', cast(coalesce(sum(sum_mix), 0) % ${raw(String(PRIME))} as bigint),
       cast(coalesce(sum(row_mix), 0) % ${raw(String(PRIME))} as bigint) from sides`;
 }

@@ -36,6 +36,7 @@ const HOUR_SECONDS = 3600;
 const COARSE_CHECKS = [
   { table: "rollups_by_model", key: "hour, model_name", id: "hour || '@' || model_name" },
   { table: "rollups_by_user", key: "user_id", id: "cast(user_id as text)" },
+  { table: "rollups_by_token", key: "token_id", id: "cast(token_id as text)" },
   {
     table: "rollups_by_channel",
     key: `model_name, channel_id, "group"`,
@@ -174,8 +175,9 @@ function statement(sums: readonly string[]): SQL {
 
   const used = sql`(${zero("r.quota")} + ${zero("o.used_quota")})`;
   const rollupId = sql`${id("r.user_id")} || '@' || ${id("r.hour")}`;
-  // Without a call there may be what the house bore: a failed attempt, a probe.
-  const soundRollup = raw(`(case when r.count < 0 or (r.count = 0 and r.cost_nanos = 0) or r.quota < 0
+  // Without a call there may be what the house bore, a failed attempt or a probe; or an error.
+  const soundRollup = raw(`(case when r.count < 0 or (r.count = 0 and r.cost_nanos = 0 and r.error_count = 0)
+    or r.error_count < 0 or r.quota < 0
     or r.prompt_tokens < 0 or r.completion_tokens < 0
     or r.use_time_ms < 0 or r.logged_count < 0 or r.logged_quota < 0 or r.logged_count > r.count
     or r.logged_quota > r.quota or r.user_id <= 0 or r.hour % ${HOUR_SECONDS} <> 0

@@ -7,7 +7,7 @@ const SECONDS = {
   end_timestamp: "Unix seconds, included.",
 };
 const COUNTED =
-  "`total_more`: the count ended at `total`, there are more. `cut`: no sum knows the filter, so only the newest 300,000 rows (of errors 100,000) were searched.";
+  "`total_more`: the count ended at `total`, there are more. `cut`: no sum knows the filter, so only the newest 120,000 rows (100,000 of each type that is neither call nor error) were searched.";
 const MONTH = "Without a range: the month up to now.";
 const TASK_PAGE = { p: "Page; the first is 0." };
 const MILLISECONDS = {

@@ -50,7 +50,7 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
 
   test("every figure that is off by one is named with both figures", async () => {
     const { users, tokens, channels, rollups, logs, credits } = books.db.t;
-    const { rollupsByModel, rollupsByUser, rollupsByChannel, affinitySums } = books.db.t;
+    const { rollupsByModel, rollupsByUser, rollupsByToken, rollupsByChannel, affinitySums } = books.db.t;
     const { orm } = books.db;
     const bump = [
       {
@@ -141,6 +141,7 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
           ["logs.count", `${userId}@${hour}`, 3, 2],
           ["rollups_by_channel.logged_count", `${channelId}@${MODEL}@default`, 3, 2],
           ["rollups_by_model.logged_count", `${hour}@${MODEL}`, 3, 2],
+          ["rollups_by_token.logged_count", String(tokenId), 3, 2],
           ["rollups_by_user.logged_count", String(userId), 3, 2],
           ["rollups.unsound", `${userId}@${hour}`, 0, 1],
         ],
@@ -149,6 +150,21 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
         change: (by: number) =>
           orm.update(rollupsByModel).set({ cacheInput: sql`${rollupsByModel.cacheInput} + ${by}` }),
         expected: [["rollups_by_model.cache_input", `${hour}@${MODEL}`, 0, 1]],
+      },
+      {
+        change: (by: number) => orm.update(rollups).set({ errorCount: sql`${rollups.errorCount} + ${by}` }),
+        expected: [
+          ["logs.errors", `${userId}@${hour}`, 1, 0],
+          ["rollups_by_channel.error_count", `${channelId}@${MODEL}@default`, 1, 0],
+          ["rollups_by_model.error_count", `${hour}@${MODEL}`, 1, 0],
+          ["rollups_by_token.error_count", String(tokenId), 1, 0],
+          ["rollups_by_user.error_count", String(userId), 1, 0],
+        ],
+      },
+      {
+        change: (by: number) =>
+          orm.update(rollupsByToken).set({ quota: sql`${rollupsByToken.quota} + ${by}` }),
+        expected: [["rollups_by_token.quota", String(tokenId), 350, 351]],
       },
       {
         change: (by: number) =>

@@ -33,7 +33,10 @@ function allOf(pid: number): number {
 }
 
 /** A minute of calls and streams; the middle of what the process needed meanwhile, in MB. */
-async function minute({ target }: Gateway, perSecond: number): Promise<{ megabytes: number; answered: number; errors: number }> {
+async function minute(
+  { target }: Gateway,
+  perSecond: number,
+): Promise<{ megabytes: number; answered: number; errors: number }> {
   const samples: number[] = [];
   const timer = setInterval(() => samples.push(allOf(target.pid ?? 0)), SAMPLE_MS);
   const concurrency = Math.max(1, Math.round((STREAMS * perSecond) / CALLS_PER_SECOND));
@@ -86,7 +89,8 @@ async function main(dir: string): Promise<boolean> {
   if (!Number.isInteger(minutes) || minutes < 3)
     throw new Error("--minutes must be a whole number from 3 on");
   if (database !== "sqlite" && database !== "postgres") throw new Error("--db must be sqlite or postgres");
-  if (!Number.isInteger(perSecond) || perSecond < 1) throw new Error("--rate must be a whole number from 1 on");
+  if (!Number.isInteger(perSecond) || perSecond < 1)
+    throw new Error("--rate must be a whole number from 1 on");
   if (workers !== "1" && database !== "postgres") throw new Error("--workers needs --db=postgres");
   const built = join(dirname(import.meta.dir), "dist/weir");
   const program = resolve(valueOf("gateway") ?? built);

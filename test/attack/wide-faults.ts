@@ -92,7 +92,8 @@ export const FAULTS: readonly Fault[] = [
     name: "a node stands still for longer than its lease",
     isSampled: false,
     hits: [1],
-    refusals: [503],
+    // What came meanwhile comes at once, and from one address: too many to be looked up side by side.
+    refusals: [429, 503],
     breaks: true,
     async act({ wide: { nodes }, lasts, stands }) {
       signalAll(nodes[1], "SIGSTOP");

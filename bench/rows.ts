@@ -111,9 +111,14 @@ export async function benchRows(args: readonly string[], dir: string): Promise<v
   print(`export, a page (of ${pages})`, [(performance.now() - begun) / pages]);
   for (const how of ["audit", "audit again"]) {
     const auditBegun = performance.now();
-    const { differences, months } = await audit(deps.db);
+    const usedBefore = await usedMs(deps);
+    const { differences, months, sums } = await audit(deps.db);
     const ofLog = differences.filter(({ what }) => /^(logs|rollups)/.test(what)).length;
-    print(`${how}, ${months.read} months read (${ofLog} differ)`, [performance.now() - auditBegun]);
+    print(
+      `${how}, ${months.read} + ${sums.read} months read (${ofLog} differ)`,
+      [performance.now() - auditBegun],
+      (await usedMs(deps)) - usedBefore,
+    );
   }
   await services.close();
   await database?.drop();

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { Sql } from "postgres";
 import { createServices } from "../src/app.ts";
 import { audit } from "../src/core/ledger/audit.ts";
+import { buildCoarse } from "../src/core/ledger/coarse-build.ts";
 import { exportedRows } from "../src/core/logs/export.ts";
 import { END_OF_TIME } from "../src/core/logs/filter.ts";
 import type { Deps } from "../src/core/deps.ts";
@@ -77,6 +78,8 @@ export async function benchRows(args: readonly string[], dir: string): Promise<v
   const { logs } = deps.db.t;
   const [known] = await deps.db.orm.select({ id: logs.id }).from(logs).limit(1);
   if (!known) await fillLog(deps, rows, (text) => console.log(`${seconds()}: ${text}`));
+  // As every server does when it has come up.
+  await buildCoarse(deps);
   const pauseMs = watchLoop();
   console.log(
     `\n${rows} rows on ${kind}; processor time, then shortest, median and longest of ${ROUNDS}, and the longest turn of the event loop, in ms\n`,

@@ -61,7 +61,7 @@ const raw = (text: string): SQL => sql.raw(text);
 const isWhole = (zone: string): SQL => sql`(select max(from_hour) from rollup_days where zone = ${zone}) = 0`;
 
 /** Every column of the schema that sums of calls have, those of later versions too. */
-export function sumNames(db: Pick<AuditedDatabase, "t">): string[] {
+function sumNames(db: Pick<AuditedDatabase, "t">): string[] {
   return rollupColumns(db.t)
     .filter(({ field }) => isSum(field))
     .map(({ name }) => name.replaceAll('"', ""));

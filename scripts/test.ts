@@ -8,6 +8,7 @@ import { dirname, join, relative } from "node:path";
 import { BINARY_VARIABLE, withParent } from "../test/support/server.ts";
 import { ensureChromium } from "./install-chromium.ts";
 import { ensureMariadb } from "./install-mariadb.ts";
+import { ensurePgbouncer } from "./install-pgbouncer.ts";
 import { ensurePostgres } from "./install-postgres.ts";
 import { ensureRedis } from "./install-redis.ts";
 import { ensurePackages } from "./packages.ts";
@@ -28,7 +29,10 @@ const PRODUCT_VARIABLES = [
   "HOST",
   "DATA_DIR",
   "DATABASE_URL",
+  "DATABASE_DIRECT_URL",
+  "DATABASE_DIRECT_URL_FILE",
   "REDIS_URL",
+  "REDIS_URL_FILE",
   "SESSION_SECRET",
   "ENCRYPTION_KEY",
   "TRUSTED_PROXIES",
@@ -40,6 +44,7 @@ const PRODUCT_VARIABLES = [
   "WORKERS",
   "WEIR_WORKER",
   "JOURNAL_KEEP_MINUTES",
+  "DURABILITY",
   "BACKUP_DIR",
   "BACKUP_AT",
   "KEY_PASSPHRASE",
@@ -284,6 +289,7 @@ async function runGroup(
 /** The one module that starts the product as a process of its own. */
 const STARTER = join(PROJECT_DIR, "test/support/server.ts");
 /** The one module that starts Redis or Valkey. */
+const PGBOUNCER_STARTER = join(PROJECT_DIR, "test/support/pgbouncer.ts");
 const REDIS_STARTER = join(PROJECT_DIR, "test/support/redis.ts");
 const IMPORTS = { ts: new Bun.Transpiler({ loader: "ts" }), tsx: new Bun.Transpiler({ loader: "tsx" }) };
 
@@ -326,6 +332,8 @@ function prepare(groups: readonly Group[], env: Record<string, string>): number 
   if (groups.some(({ name }) => name === "server" || name === "attack")) step("PostgreSQL", ensurePostgres);
   if (groups.some(({ files }) => files.some((file) => file.startsWith("./test/import/"))))
     step("MariaDB", ensureMariadb);
+  if (groups.some(({ files }) => files.some((file) => reaches(file, PGBOUNCER_STARTER))))
+    step("pgbouncer", ensurePgbouncer);
   if (groups.some(({ files }) => files.some((file) => reaches(file, REDIS_STARTER))))
     step("Redis", ensureRedis);
   if (groups.some((group) => group.name === "e2e")) step("Chromium", ensureChromium);

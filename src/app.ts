@@ -56,6 +56,7 @@ import { createSiteLimits } from "./core/kit/site-limits.ts";
 import { connect } from "./db/connect.ts";
 import type { Database } from "./db/database.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
+import { lookEvery } from "./db/look-around.ts";
 import { backupPlan } from "./backup-process.ts";
 import type { Env } from "./env.ts";
 import { refuseHalfImported } from "./import/state.ts";
@@ -206,7 +207,7 @@ function beginWork(
     deps,
     jobsOf(deps, watch, () => pollTasks(deps), { logRetentionDays, backups }),
   );
-  const loop = watchEventLoop();
+  const loop = watchEventLoop({ lookEvery });
   const modelDays = createModelDays({ ...deps, models: deps.observer.figures.models });
   const metrics = metricsOf(deps, loop, { ledger, relay, jobs });
   const gateway: Gateway = {

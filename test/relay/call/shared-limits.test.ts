@@ -40,6 +40,8 @@ beforeAll(async () => {
   await nodes[1].deps.routing.reload();
   for (const node of nodes)
     await node.deps.options.set("ModelPrice", JSON.stringify({ [MODEL]: PRICE / 500_000 }));
+  // Nodes count each other every five seconds: before that the first one takes itself for the only one.
+  await until(() => Promise.resolve(nodes.every(({ deps }) => deps.ledger.place().nodes === 2) || undefined));
 }, 60_000);
 afterAll(async () => {
   for (const node of nodes) await node.deps.ledger.flush();

@@ -194,10 +194,9 @@ export function createChangeFeed({ client, session, rows, answered }: ChangeFeed
       }
       const isBehind = await compare(versions, client);
       await askForRows(versions, rows, false);
-      for (const kind of [...versions.failed]) {
-        versions.failed.delete(kind);
-        lost(versions, kind);
-      }
+      const failed = [...versions.failed];
+      versions.failed.clear();
+      failed.forEach((kind) => lost(versions, kind));
       answered();
       if (isBehind && !isClosed) second = setTimeout(() => void round(), ON_ITS_WAY_MS);
       second?.unref();

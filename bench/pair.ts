@@ -1,6 +1,6 @@
 // `bun bench/pair.ts <program> <program> [rounds] [concurrency, a steady rate as 1000/s, or streams]`: two builds side by side
 // on the same machine. Each gets a second of load in turn, and each second is compared with the other's next to it, so that a
-// noisy minute hits both.
+// noisy minute hits both. The first seconds, in which the engine still compiles, are told apart from what comes after.
 // Refuses to print a rate without its fellow: on a shared machine only the quotient means something.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,9 +14,22 @@ import { closedLoop, ensureWrk } from "./wrk.ts";
 interface Side {
   name: string;
   gateway: Gateway;
+  /** One for each of the first seconds. */
+  cold: LoadResult[];
   /** One a round. */
   results: LoadResult[];
 }
+
+/** Seconds of load on a process that has just started. */
+const COLD_SECONDS = 3;
+/**
+ * Calls that a process has answered before it is measured as warm. The cost of a call falls to its half over the first 25,000
+ * to 50,000 (what the engine compiles meanwhile is counted with them), and stays after that.
+ */
+const WARM_CALLS = 60_000;
+const WARM_CONCURRENCY = 32;
+/** Of code that only streams or a steady rate run through. */
+const WARM_SECONDS = 4;
 
 /** At once, of fifty chunks in two seconds each. */
 const STREAMS = 60;
@@ -40,6 +53,31 @@ async function loadOf({ name, gateway }: Side, load: string, seconds: number): P
   return result;
 }
 
+/** More calls until the process has answered enough of them, then some seconds of the load itself. */
+async function warm(side: Side, load: string): Promise<void> {
+  const loop = load.endsWith("s") ? String(WARM_CONCURRENCY) : load;
+  let calls = 0;
+  while (calls < WARM_CALLS) calls += (await loadOf(side, loop, 2)).requests;
+  if (load !== loop) await loadOf(side, load, WARM_SECONDS);
+}
+
+/** A line for each side; `resultsOf` names what is compared. */
+function say(what: string, sides: readonly Side[], resultsOf: (side: Side) => readonly LoadResult[]): void {
+  const base = sides[0] ? resultsOf(sides[0]) : [];
+  for (const side of sides) {
+    const results = resultsOf(side);
+    const quotients = results.map((result, round) => {
+      const beside = base[round];
+      return beside ? cpuUs(result) / cpuUs(beside) : Number.NaN;
+    });
+    console.log(
+      `${what}: ${side.name}: ${middle(results.map(cpuUs)).toFixed(0)} µs of processor time a call, ` +
+        `${middle(results.map(perSecond)).toFixed(0)} calls a second, ${middle(quotients).toFixed(3)} of the first, ` +
+        `p50 ${middle(results.map(({ p50Ms }) => p50Ms)).toFixed(2)} ms, p99 ${middle(results.map(({ p99Ms }) => p99Ms)).toFixed(2)} ms`,
+    );
+  }
+}
+
 const [first, second, rounds = "15", load = "32"] = process.argv.slice(2);
 if (first === undefined || second === undefined) {
   console.error("usage: bun bench/pair.ts <program> <program> [rounds] [concurrency | rate/s | streams]");
@@ -56,24 +94,20 @@ try {
     const command = name.endsWith(".ts") ? [process.execPath, resolve(name)] : [resolve(name)];
     const own = join(dir, String(sides.length));
     mkdirSync(own);
-    sides.push({ name, gateway: await startGateway(command, own, mock.port, http.port), results: [] });
+    sides.push({
+      name,
+      gateway: await startGateway(command, own, mock.port, http.port),
+      cold: [],
+      results: [],
+    });
   }
-  // What is measured is compiled code.
-  for (const side of sides) await loadOf(side, load, 4);
+  for (let second = 0; second < COLD_SECONDS; second++)
+    for (const side of sides) side.cold.push(await loadOf(side, load, 1));
+  for (const side of sides) await warm(side, load);
   for (let round = 0; round < Number(rounds); round++)
     for (const side of sides) side.results.push(await loadOf(side, load, 1));
-  const base = sides[0]?.results ?? [];
-  for (const { name, results } of sides) {
-    const quotients = results.map((result, round) => {
-      const beside = base[round];
-      return beside ? cpuUs(result) / cpuUs(beside) : Number.NaN;
-    });
-    console.log(
-      `${name}: ${middle(results.map(cpuUs)).toFixed(0)} µs of processor time a call, ` +
-        `${middle(results.map(perSecond)).toFixed(0)} calls a second, ${middle(quotients).toFixed(3)} of the first, ` +
-        `p50 ${middle(results.map(({ p50Ms }) => p50Ms)).toFixed(2)} ms, p99 ${middle(results.map(({ p99Ms }) => p99Ms)).toFixed(2)} ms`,
-    );
-  }
+  say("cold", sides, ({ cold }) => cold);
+  say("warm", sides, ({ results }) => results);
 } finally {
   for (const { gateway } of sides) await gateway.running.stop();
   await Promise.all([mock.stop(), http.stop()]);

@@ -139,6 +139,7 @@ const PANELS: readonly Panel[] = [
     unit: "short",
     targets: [
       [`min by (instance) (weir_database_up{${OF}})`, "{{instance}} database"],
+      [`min by (instance) (weir_valkey_up{${OF}})`, "{{instance}} Valkey"],
       [`weir_clock_skew_seconds{${OF}}`, "{{instance}} clock, s"],
       [`weir_disk_free_ratio{${OF}}`, "{{instance}} free disk"],
     ],

@@ -97,7 +97,19 @@ export function ensurePostgres(): string {
 const INSTALLED = "system packages installed:";
 
 /**
- * apt-get install without questions; says which packages came with it. Throws one clear sentence where that cannot work:
+ * Runs apt-get with its arguments while Debian's policy file says that no service starts (invoke-rc.d reads it): what a
+ * package brings along must not run, nor take a port. A policy that stands there already is left alone.
+ */
+const WITHOUT_SERVICES = `policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  trap 'rm -f "$policy"' EXIT
+  trap 'exit 1' HUP INT TERM
+  printf '#!/bin/sh\\nexit 101\\n' > "$policy" && chmod 755 "$policy"
+fi
+apt-get "$@"`;
+
+/**
+ * apt-get install without questions, and without starting a service of the package; says which packages came with it. Throws one clear sentence where that cannot work:
  * no apt-get, no root, no network.
  */
 export function installSystemPackage(name: string, reason: string): void {
@@ -108,7 +120,7 @@ export function installSystemPackage(name: string, reason: string): void {
   console.log(`installing ${name} with apt-get …`);
   const env = { ...Bun.env, DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C" };
   const apt = (...args: string[]) =>
-    Bun.spawnSync([...prefix, "apt-get", ...args], {
+    Bun.spawnSync([...prefix, "/bin/sh", "-c", WITHOUT_SERVICES, "apt-get", ...args], {
       env,
       stdin: "ignore",
       stdout: "pipe",

@@ -8,7 +8,9 @@ import { dirname, join, relative } from "node:path";
 import { BINARY_VARIABLE, withParent } from "../test/support/server.ts";
 import { ensureChromium } from "./install-chromium.ts";
 import { ensureMariadb } from "./install-mariadb.ts";
+import { ensurePgbouncer } from "./install-pgbouncer.ts";
 import { ensurePostgres } from "./install-postgres.ts";
+import { ensureRedis } from "./install-redis.ts";
 import { ensurePackages } from "./packages.ts";
 
 const PROJECT_DIR = dirname(import.meta.dir);
@@ -27,7 +29,10 @@ const PRODUCT_VARIABLES = [
   "HOST",
   "DATA_DIR",
   "DATABASE_URL",
+  "DATABASE_DIRECT_URL",
+  "DATABASE_DIRECT_URL_FILE",
   "REDIS_URL",
+  "REDIS_URL_FILE",
   "SESSION_SECRET",
   "ENCRYPTION_KEY",
   "TRUSTED_PROXIES",
@@ -39,6 +44,7 @@ const PRODUCT_VARIABLES = [
   "WORKERS",
   "WEIR_WORKER",
   "JOURNAL_KEEP_MINUTES",
+  "DURABILITY",
   "BACKUP_DIR",
   "BACKUP_AT",
   "KEY_PASSPHRASE",
@@ -282,19 +288,27 @@ async function runGroup(
 
 /** The one module that starts the product as a process of its own. */
 const STARTER = join(PROJECT_DIR, "test/support/server.ts");
+/** The one module that starts Redis or Valkey. */
+const PGBOUNCER_STARTER = join(PROJECT_DIR, "test/support/pgbouncer.ts");
+const REDIS_STARTER = join(PROJECT_DIR, "test/support/redis.ts");
 const IMPORTS = { ts: new Bun.Transpiler({ loader: "ts" }), tsx: new Bun.Transpiler({ loader: "tsx" }) };
 
-/** Whether a test imports what starts the product, itself or through its helpers. Types alone start nothing. */
-export function startsProduct(file: string, seen = new Set<string>()): boolean {
+/** Whether a test imports a module of test/, itself or through its helpers. Types alone do not count. */
+function reaches(file: string, module: string, seen = new Set<string>()): boolean {
   const path = join(PROJECT_DIR, file);
-  if (path === STARTER) return true;
+  if (path === module) return true;
   if (seen.has(path)) return false;
   seen.add(path);
   const { imports } = IMPORTS[path.endsWith("x") ? "tsx" : "ts"].scan(readFileSync(path, "utf8"));
   return imports.some(({ path: name }) => {
     const imported = relative(PROJECT_DIR, join(dirname(path), name));
-    return name.startsWith(".") && imported.startsWith("test/") && startsProduct(imported, seen);
+    return name.startsWith(".") && imported.startsWith("test/") && reaches(imported, module, seen);
   });
+}
+
+/** Whether a test starts the product, itself or through its helpers. */
+export function startsProduct(file: string): boolean {
+  return reaches(file, STARTER);
 }
 
 function needsBinary(groups: readonly Group[]): boolean {
@@ -318,6 +332,10 @@ function prepare(groups: readonly Group[], env: Record<string, string>): number 
   if (groups.some(({ name }) => name === "server" || name === "attack")) step("PostgreSQL", ensurePostgres);
   if (groups.some(({ files }) => files.some((file) => file.startsWith("./test/import/"))))
     step("MariaDB", ensureMariadb);
+  if (groups.some(({ files }) => files.some((file) => reaches(file, PGBOUNCER_STARTER))))
+    step("pgbouncer", ensurePgbouncer);
+  if (groups.some(({ files }) => files.some((file) => reaches(file, REDIS_STARTER))))
+    step("Redis", ensureRedis);
   if (groups.some((group) => group.name === "e2e")) step("Chromium", ensureChromium);
   step("build", () => {
     const isBinaryNeeded = needsBinary(groups);

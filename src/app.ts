@@ -10,6 +10,7 @@ import type { Clock, Deps, Logger, BalanceWatch } from "./core/deps.ts";
 import { createChannelWatch } from "./core/channels/watch.ts";
 import { createGuard } from "./net/guard.ts";
 import type { Lookup } from "./net/guard.ts";
+import { databaseNumber } from "./core/ledger/node-lease.ts";
 import { readNodeId, refuseLostFile, settleIn } from "./core/ledger/installation.ts";
 import { createInbox } from "./core/inbox/inbox.ts";
 import type { InboxService } from "./core/inbox/inbox.ts";
@@ -55,6 +56,8 @@ import { createSessions } from "./core/users/sessions.ts";
 import { createSiteLimits } from "./core/kit/site-limits.ts";
 import { connect } from "./db/connect.ts";
 import type { Database } from "./db/database.ts";
+import { openValkey } from "./db/valkey.ts";
+import type { Valkey } from "./db/valkey.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
 import { lookEvery } from "./db/look-around.ts";
 import { backupPlan } from "./backup-process.ts";
@@ -118,6 +121,8 @@ export interface Overrides {
   lookup?: Lookup;
   /** How long an upstream is read on for its usage once the client has left. */
   drainMs?: number;
+  /** How many milliseconds an answer of the Valkey is waited for. */
+  valkeyTicks?: number;
   /** Rails of payment in place of the shipped ones; their options have been made known (`addRailOptions`). */
   rails?: readonly PaymentRail[];
   /** What the inbox takes for the space on the disk, and for an outage. */
@@ -141,6 +146,25 @@ async function connectPatiently(env: Env, logger: Logger): Promise<Database> {
   });
   await refuseWrongClock({ db, logger, clock: systemClock });
   return db;
+}
+
+/** Sites that share a server are told apart by their databases' numbers. */
+async function valkeyOf(
+  { valkey }: Env,
+  { db, clock, logger }: Pick<Deps, "db" | "clock" | "logger">,
+  deadlineTicks: number | undefined,
+): Promise<Valkey | undefined> {
+  if (!valkey) return undefined;
+  const prefix = `weir:${((await databaseNumber(db)) ?? 0).toString(36)}:`;
+  const opened = await openValkey({
+    address: valkey,
+    prefix,
+    monotonicMs: () => clock.monotonicMs(),
+    logger,
+    deadlineTicks,
+  });
+  db.carryChanges(opened);
+  return opened;
 }
 
 const accessTo =
@@ -226,6 +250,7 @@ function beginWork(
       lag: () => ledger.lag(),
       inFlight: () => relay.inFlight(),
       delays: loop.delays,
+      durability: deps.db.kind === "postgres" ? env.durability : "journal",
     }),
     jobs,
     looks,
@@ -252,6 +277,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   // Before anything is left in the directory: a start that ends here is a first start again.
   await settleIn(db, env.dataDir, env.startsNew);
   await refuseHalfImported(db);
+  const valkey = await valkeyOf(env, { db, clock, logger }, overrides.valkeyTicks);
   const nowSeconds = Math.floor(clock.nowMs() / 1000);
   const seal = await openSealer(db, encryptionSecret(env.encryptionKey, env.keyDir), nowSeconds);
   const options = await createOptions(db, seal);
@@ -268,8 +294,8 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     charged: (changed) => lowQuota?.charged(changed),
     credited: (ids) => lowQuota?.credited(ids),
   };
-  const { dataDir, journalKeepMinutes } = env;
-  const base = { db, clock, logger, seal, options, accounts };
+  const { dataDir, journalKeepMinutes, durability } = env;
+  const base = { db, valkey, clock, logger, seal, options, accounts };
   const traces = await tracesOf(env, nodeId);
   const observer = createObserver({ traces, access: env.accessLog ? accessTo(logger) : undefined });
   const limits = createLimitBook({ ...base, nodeId });
@@ -279,6 +305,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     dataDir,
     nodeId,
     journalKeepMinutes,
+    durability,
     balances,
     figures: async () => JSON.stringify(await ownFigures()),
     synced: (ms) => observer.synced(ms),
@@ -348,6 +375,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
       await budgetWarnings.settled();
       await inbox.close();
       accounts.close();
+      valkey?.close();
       await db.close();
       lock.release();
     },

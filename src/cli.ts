@@ -1,6 +1,7 @@
 // The subcommands of the binary: serve (default), audit, settle, journal, export, plan, apply, backup, restore, import, move,
 // doctor, health, rotate, rescue, migrate, licenses, version.
 // Refuses unknown subcommands with the list of the known ones.
+import { ValkeyRefuses } from "./db/valkey.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
@@ -362,6 +363,7 @@ function isOperatorError(error: unknown): error is Error {
     error instanceof NodeIdUnusable ||
     error instanceof NodeTaken ||
     error instanceof TransferUnfinished ||
+    error instanceof ValkeyRefuses ||
     error instanceof WouldStartNew
   );
 }
@@ -370,6 +372,16 @@ function isOperatorError(error: unknown): error is Error {
 function rootCause(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? (error.stack ?? error.message) : rootCause(error.cause);
+}
+
+/** Those know both ways to the database. */
+const BOTH_WAYS = ["serve", "settle", "doctor"];
+
+/** A single command does little, and much of it needs a session (dumps, snapshots): it goes past a pooler. */
+function pastPooler(env: Env): Env {
+  return env.databaseDirectUrl === ""
+    ? env
+    : { ...env, databaseUrl: env.databaseDirectUrl, databaseDirectUrl: "" };
 }
 
 export async function runCommand(args: string[]): Promise<void> {
@@ -381,7 +393,8 @@ export async function runCommand(args: string[]): Promise<void> {
     process.exit(asked ? 0 : 2);
   }
   try {
-    const code = await command.run(readEnv(), args.slice(1));
+    const env = readEnv();
+    const code = await command.run(BOTH_WAYS.includes(name) ? env : pastPooler(env), args.slice(1));
     if (code !== undefined) process.exit(code);
   } catch (error) {
     if (name === "doctor" && error instanceof EnvError) process.exit(await doctor(error, args.slice(1)));

@@ -6,6 +6,8 @@ import { resolve } from "node:path";
 import ipaddr from "ipaddr.js";
 import { workerDirOf } from "./cluster/directories.ts";
 import type { LimitSettings } from "./core/kit/site-limits.ts";
+import { parseValkeyUrl } from "./db/valkey-url.ts";
+import type { ValkeyAddress } from "./db/valkey-url.ts";
 import type { Language } from "./shared/enums.ts";
 import { SAMPLERS } from "./observe/samplers.ts";
 import type { TraceSettings } from "./observe/traces.ts";
@@ -27,6 +29,10 @@ export interface Env {
   databasePool: number;
   /** postgres://… or empty for the embedded database. */
   databaseUrl: string;
+  /** The same database past a pooler, for what needs a session; empty: databaseUrl serves for it. */
+  databaseDirectUrl: string;
+  /** What processes share limits and messages through; undefined: each has its own limits. */
+  valkey: ValkeyAddress | undefined;
   /** Empty: a random one is made and kept sealed in the database. `new,old`: the first signs, each is taken. */
   sessionSecret: string;
   /** Empty: a key file is made in the data directory. */
@@ -52,6 +58,8 @@ export interface Env {
   /** The runtime sends plain requests through a proxy (HTTP_PROXY, which it reads by itself). */
   hasProxy: boolean;
   logLevel: LogLevel;
+  /** What the last bytes of an answer wait for; on the embedded database both are one. */
+  durability: "journal" | "database";
   /** So long journal files stay whose entries the database has. */
   journalKeepMinutes: number;
   /** Calls and errors leave the log after so many days; 0 = never. Their sums stay. */
@@ -106,6 +114,8 @@ function isNetwork(entry: string): boolean {
 /** Variables that may stand in a file, as containers get their secrets: `<NAME>_FILE` names it. */
 const SECRET_VARIABLES = new Set([
   "DATABASE_URL",
+  "DATABASE_DIRECT_URL",
+  "REDIS_URL",
   "SESSION_SECRET",
   "ENCRYPTION_KEY",
   "NEW_ENCRYPTION_KEY",
@@ -161,6 +171,21 @@ function readBackups(
   };
 }
 
+function readDatabaseUrls(text: (name: string) => string): Pick<Env, "databaseUrl" | "databaseDirectUrl"> {
+  const isPostgres = (url: string) => /^postgres(ql)?:\/\//.test(url);
+  const databaseUrl = text("DATABASE_URL");
+  if (databaseUrl !== "" && !isPostgres(databaseUrl))
+    throw new EnvError("DATABASE_URL must start with postgres:// or be empty for the embedded database.");
+  const databaseDirectUrl = text("DATABASE_DIRECT_URL");
+  if (databaseDirectUrl !== "" && !isPostgres(databaseDirectUrl))
+    throw new EnvError("DATABASE_DIRECT_URL must start with postgres:// or be empty.");
+  if (databaseDirectUrl !== "" && databaseUrl === "")
+    throw new EnvError(
+      "DATABASE_DIRECT_URL is set, but DATABASE_URL is empty: it is the way past a pooler that DATABASE_URL names.",
+    );
+  return { databaseUrl, databaseDirectUrl };
+}
+
 export function readEnv(source: Record<string, string | undefined> = process.env): Env {
   const text = (name: string, fallback = "") =>
     (SECRET_VARIABLES.has(name) && secretFromFile(source, name)) || source[name]?.trim() || fallback;
@@ -169,60 +194,31 @@ export function readEnv(source: Record<string, string | undefined> = process.env
   if (!Number.isInteger(port) || port < 0 || port > 65535) {
     throw new EnvError(`PORT must be a number from 0 to 65535, not "${source.PORT}".`);
   }
-  const databaseUrl = text("DATABASE_URL");
-  if (databaseUrl !== "" && !/^postgres(ql)?:\/\//.test(databaseUrl)) {
-    throw new EnvError("DATABASE_URL must start with postgres:// or be empty for the embedded database.");
-  }
-  // Whoever sets it counts on limits that nodes share: nobody may believe in them who has not got them.
-  if (text("REDIS_URL") !== "") {
-    throw new EnvError("REDIS_URL is set, but nothing is shared through Redis yet: leave it empty.");
-  }
+  const { databaseUrl, databaseDirectUrl } = readDatabaseUrls(text);
+  const valkey = parseValkeyUrl(text("REDIS_URL"));
+  if (typeof valkey === "string") throw new EnvError(`REDIS_URL ${valkey}.`);
   const logLevel = text("LOG_LEVEL", "info") as LogLevel;
   if (!LOG_LEVELS.includes(logLevel)) {
     throw new EnvError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(", ")}, not "${logLevel}".`);
   }
-  const journalKeepMinutes = Number(text("JOURNAL_KEEP_MINUTES", "15"));
-  if (!Number.isInteger(journalKeepMinutes) || journalKeepMinutes < 0 || journalKeepMinutes > 10_080) {
-    throw new EnvError(
-      `JOURNAL_KEEP_MINUTES must be a number from 0 to 10080, not "${source.JOURNAL_KEEP_MINUTES}".`,
-    );
+  const whole = (name: string, fallback: string, most: number): number => {
+    const value = Number(text(name, fallback));
+    if (Number.isInteger(value) && value >= 0 && value <= most) return value;
+    throw new EnvError(`${name} must be a whole number from 0 to ${most}, not "${source[name]}".`);
+  };
+  const journalKeepMinutes = whole("JOURNAL_KEEP_MINUTES", "15", 10_080);
+  const durability = text("DURABILITY", "journal");
+  if (durability !== "journal" && durability !== "database") {
+    throw new EnvError(`DURABILITY must be journal or database, not "${durability}".`);
   }
-  const logRetentionDays = Number(text("LOG_RETENTION_DAYS", "0"));
-  if (!Number.isInteger(logRetentionDays) || logRetentionDays < 0 || logRetentionDays > 36_500) {
-    throw new EnvError(
-      `LOG_RETENTION_DAYS must be a number from 0 to 36500, not "${source.LOG_RETENTION_DAYS}".`,
-    );
-  }
+  const logRetentionDays = whole("LOG_RETENTION_DAYS", "0", 36_500);
   const startsNew = text("WEIR_NEW");
   if (startsNew !== "" && startsNew !== "0" && startsNew !== "1") {
     throw new EnvError(`WEIR_NEW must be 1 or empty, not "${source.WEIR_NEW}".`);
   }
-  const drainSeconds = Number(text("DRAIN_SECONDS", "30"));
-  if (!Number.isInteger(drainSeconds) || drainSeconds < 0 || drainSeconds > MAX_DRAIN_SECONDS) {
-    throw new EnvError(
-      `DRAIN_SECONDS must be a whole number from 0 to ${MAX_DRAIN_SECONDS}, not "${source.DRAIN_SECONDS}".`,
-    );
-  }
-  const drainDelaySeconds = Number(text("DRAIN_DELAY_SECONDS", "0"));
-  if (
-    !Number.isInteger(drainDelaySeconds) ||
-    drainDelaySeconds < 0 ||
-    drainDelaySeconds > MAX_DRAIN_DELAY_SECONDS
-  ) {
-    throw new EnvError(
-      `DRAIN_DELAY_SECONDS must be a whole number from 0 to ${MAX_DRAIN_DELAY_SECONDS}, not "${source.DRAIN_DELAY_SECONDS}".`,
-    );
-  }
-  const databaseWaitSeconds = Number(text("DATABASE_WAIT_SECONDS", "60"));
-  if (
-    !Number.isInteger(databaseWaitSeconds) ||
-    databaseWaitSeconds < 0 ||
-    databaseWaitSeconds > MAX_DATABASE_WAIT_SECONDS
-  ) {
-    throw new EnvError(
-      `DATABASE_WAIT_SECONDS must be a whole number from 0 to ${MAX_DATABASE_WAIT_SECONDS}, not "${source.DATABASE_WAIT_SECONDS}".`,
-    );
-  }
+  const drainSeconds = whole("DRAIN_SECONDS", "30", MAX_DRAIN_SECONDS);
+  const drainDelaySeconds = whole("DRAIN_DELAY_SECONDS", "0", MAX_DRAIN_DELAY_SECONDS);
+  const databaseWaitSeconds = whole("DATABASE_WAIT_SECONDS", "60", MAX_DATABASE_WAIT_SECONDS);
   const trustedProxies = entriesOf(text("TRUSTED_PROXIES"));
   for (const entry of trustedProxies) {
     if (!isNetwork(entry)) {
@@ -250,6 +246,8 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     host: text("HOST", "0.0.0.0"),
     ...readWorkers(source, databaseUrl),
     databaseUrl,
+    databaseDirectUrl,
+    valkey,
     ...readSecrets(text),
     ...readBackups(text),
     language: /^zh/i.test(text("LC_ALL") || text("LC_MESSAGES") || text("LANG")) ? "zh" : "en",
@@ -259,6 +257,7 @@ export function readEnv(source: Record<string, string | undefined> = process.env
     upstreamNetworks,
     hasProxy: (text("http_proxy") || text("HTTP_PROXY")) !== "",
     logLevel,
+    durability,
     journalKeepMinutes,
     logRetentionDays,
     startsNew: startsNew === "1",

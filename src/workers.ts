@@ -8,6 +8,9 @@ import { DataDirInUse, DataDirUnusable, lockDataDir, prepareDataDir } from "./db
 import { cannotListen, EnvError, ownCommand, readEnv, workerEnvironment } from "./env.ts";
 import type { Env } from "./env.ts";
 
+/** Beyond its delay and its drain a worker has so long to end its connections and to record everything (serve.ts). */
+const RECORD_SECONDS = 25;
+
 /** The port, free a moment ago: nobody listens on it, sharing or not. PORT 0 becomes a number that all workers get. */
 function freePort({ port, host }: Env): number {
   try {
@@ -43,6 +46,7 @@ async function serveWithWorkers(): Promise<void> {
     workers,
     command: ownCommand(["serve"]),
     environmentOf: (index) => workerEnvironment(index, port),
+    endLimitMs: (env.drainDelaySeconds + env.drainSeconds + RECORD_SECONDS) * 1000,
     logger,
   });
   listenToSignals(parent, (code) => {

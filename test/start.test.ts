@@ -27,11 +27,12 @@ test.each([
   [{ DATABASE_WAIT_SECONDS: "soon" }, "weir cannot start: DATABASE_WAIT_SECONDS must be"],
   [{ UPSTREAM_NETWORKS: "lan" }, 'weir cannot start: UPSTREAM_NETWORKS holds "lan"'],
   [{ PORT: "70000" }, "weir cannot start: PORT must be"],
+  [{ REDIS_URL: "nonsense:pass-word" }, "weir cannot start: REDIS_URL must look like redis://"],
+  [{ REDIS_URL: "http://who:pass-word@127.0.0.1" }, "weir cannot start: REDIS_URL must look like redis://"],
   [
-    { REDIS_URL: "redis://who:pass-word@127.0.0.1:1" },
-    "weir cannot start: REDIS_URL is set, but nothing is shared",
+    { REDIS_URL: "valkeys://who:pass-word@127.0.0.1/first" },
+    "weir cannot start: REDIS_URL must end with the number of a database",
   ],
-  [{ REDIS_URL: "nonsense" }, "weir cannot start: REDIS_URL is set"],
 ])("with %j it says so", (settings, sentence) => {
   const { code, text } = start(settings);
   expect(text).toStartWith(sentence);

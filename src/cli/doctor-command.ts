@@ -7,12 +7,16 @@ import { networkChecks } from "../core/doctor/network.ts";
 import type { NetworkSettings } from "../core/doctor/network.ts";
 import { examine, formatReport } from "../core/doctor/report.ts";
 import type { CheckRow, Finding } from "../core/doctor/report.ts";
+import { valkeyChecks } from "../core/doctor/valkey.ts";
+import type { ValkeyAddress } from "../db/valkey-url.ts";
 import { createSealer, keySecret } from "../core/kit/seal.ts";
 import { createOptions } from "../core/options/store.ts";
 
 export interface DoctorContext extends Omit<BookSettings, "nowMs">, Omit<NetworkSettings, "nowMs"> {
   port: number;
   workers: number;
+  durability: "journal" | "database";
+  valkey: ValkeyAddress | undefined;
   version: string;
   nowMs: () => number;
   say: (text: string) => void;
@@ -60,12 +64,14 @@ async function examineAll(context: DoctorContext) {
   const first: CheckRow[] = [
     { id: "settings", look: () => settingsOf(context) },
     ...machineChecks(dataDir, databaseUrl),
+    ...valkeyChecks(context.valkey),
   ];
   if (!("db" in opened))
     return examine(version, nowMs(), [...first, { id: "database", look: () => opened.finding }]);
-  const { db } = opened;
+  const { db, pooler } = opened;
   try {
     const books = bookChecks(db, context);
+    if (pooler) books.push({ id: "pooler", look: () => pooler });
     const ways = await waysOut(context, opened.db);
     return await examine(version, nowMs(), [...first, ...books, ...ways]);
   } finally {
@@ -87,6 +93,7 @@ async function waysOut(context: DoctorContext, db: Parameters<typeof bookChecks>
 function settingsOf({
   port,
   workers,
+  durability,
   databaseUrl,
   trustedProxies,
   upstreamNetworks,
@@ -96,10 +103,17 @@ function settingsOf({
     `port ${port}`,
     place,
     ...(workers > 1 ? [`${workers} workers`] : []),
+    databaseUrl === "" || durability === "journal"
+      ? "answers wait for the journal"
+      : "answers wait for PostgreSQL's commit (DURABILITY=database)",
     `${trustedProxies.length} trusted proxies`,
     `${upstreamNetworks.length} networks open to upstreams`,
   ];
-  return { status: "ok", text: parts.join(", "), figures: { port, workers } };
+  return {
+    status: "ok",
+    text: parts.join(", "),
+    figures: { port, workers, durability: databaseUrl === "" ? "journal" : durability },
+  };
 }
 
 /** Host and name, without who signs in by what. */

@@ -22,6 +22,11 @@ export interface ParentDeps {
   command: readonly string[];
   /** The environment of the worker of this index. */
   environmentOf(index: number): Record<string, string | undefined>;
+  /**
+   * How long a worker that was told to end may take, in milliseconds: its drain, and what it needs to record everything. A
+   * worker whose event loop hangs hears nothing; it is killed then, and its journal is entered by the next start.
+   */
+  endLimitMs: number;
   logger: ParentLogger;
 }
 
@@ -175,7 +180,8 @@ async function rollOnce(state: State): Promise<void> {
   logger.info("all workers were replaced");
 }
 
-async function retire({ all }: State, worker: Worker): Promise<void> {
+async function retire(state: State, worker: Worker): Promise<void> {
+  const { all } = state;
   clearTimeout(worker.retry);
   worker.retry = undefined;
   const { child } = worker;
@@ -184,7 +190,23 @@ async function retire({ all }: State, worker: Worker): Promise<void> {
   const among = all.filter((each) => each.child?.isServing).length;
   // One that is still starting has nothing to end in order, and hears nothing yet.
   if (!child.isServing || !isTold(child, { kind: "retire", among })) child.process.kill("SIGTERM");
-  await child.gone;
+  await goneInTime(state, worker.index, child);
+}
+
+/** Resolves with the exit code of a worker that was told to end, or with 1 for one that had to be killed. */
+async function goneInTime({ endLimitMs, logger }: State, index: number, child: Child): Promise<number> {
+  const timer = setTimeout(() => {
+    logger.error("a worker did not end in time and is killed; its journal has what it answered", {
+      worker: index,
+      afterMs: endLimitMs,
+    });
+    child.process.kill("SIGKILL");
+  }, endLimitMs);
+  try {
+    return await child.gone;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** False: there is nobody, or its channel is closed. */
@@ -200,10 +222,10 @@ function isTold(child: Child | undefined, message: ToWorker): boolean {
 async function stopAll(state: State): Promise<number> {
   state.isStopping = true;
   const codes = await Promise.all(
-    state.all.map(async ({ child, retry }) => {
+    state.all.map(async ({ index, child, retry }) => {
       clearTimeout(retry);
       child?.process.kill("SIGTERM");
-      return child ? await child.gone : 0;
+      return child ? await goneInTime(state, index, child) : 0;
     }),
   );
   return codes.some((code) => code !== 0) ? 1 : 0;

@@ -1,13 +1,16 @@
 // What core, relay and api work with: one bundle of services, built once in src/app.ts and passed down.
 // Holds types only, so that any room may name a service without importing its implementation.
 import type { Database, Orm, Steps } from "../db/database.ts";
+import type { Valkey } from "../db/valkey.ts";
 import type { Language } from "../shared/enums.ts";
 import type { InboxKind, InboxParams, InboxTone, SaidItem } from "../shared/inbox.ts";
 import type { Guard } from "../net/guard.ts";
 import type { Reach } from "../net/reach.ts";
 import type { AffinityStore } from "./channels/affinity.ts";
 import type { Catalogue } from "./channels/catalogue.ts";
-import type { CapState, NodePlace } from "./channels/caps.ts";
+import type { CapState } from "./channels/caps.ts";
+import type { NodePlace } from "./kit/node-share.ts";
+import type { RateClaim } from "./limits/shared-rates.ts";
 import type { LimitBook } from "./limits/limits.ts";
 import type { KeyLimits, LimitFields } from "../shared/key-limits.ts";
 import type { CostBook } from "./costs/book.ts";
@@ -229,6 +232,7 @@ export interface Reservation {
    */
   grow(more: number, tokens?: number): number | Promise<number>;
   /** Charges, logs and rolls up, all of it or nothing. Resolves when that is durable in the journal; the tables follow.
+   * With DURABILITY=database it resolves when PostgreSQL has it, or the wait for that is over.
    * Rejects with `ledger_down`, and charges nothing, when it cannot be written. Never rejects for
    * lack of balance: what was delivered is charged, the balance may go below zero once. */
   settle(settlement: Settlement): Promise<void>;
@@ -246,6 +250,8 @@ export interface ReserveRequest {
   /** Tokens that it reads, and with an answer of the usual length: what limits of tokens a minute count at first. */
   promptTokens?: number;
   tokens?: number;
+  /** Under the rate of the site, which all processes are asked about together with its other limits. */
+  rate?: RateClaim | undefined;
 }
 
 type CreditKind =
@@ -380,6 +386,8 @@ interface Vendors {
 /** The services every room may use. */
 export interface Deps {
   db: Database;
+  /** What processes of the site share beside the database; undefined: there is none, and nothing but exactness is missing. */
+  valkey: Valkey | undefined;
   clock: Clock;
   logger: Logger;
   seal: Sealer;

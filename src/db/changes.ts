@@ -1,5 +1,7 @@
 // The change feed between nodes on one PostgreSQL: what changed is announced by its id, each time with the next version
-// of its kind. Refuses to re-read everything unless a version is missing: then, and only then, listeners hear that
+// of its kind; and of tables whose writers announce only behind their commit, what was written is asked for as well, so that
+// a writer who is killed in between is no gap.
+// Refuses to re-read everything unless a version is missing or a re-reading failed: then, and only then, listeners hear that
 // something was lost.
 import { sql } from "drizzle-orm";
 import type { Sql } from "postgres";
@@ -8,8 +10,11 @@ import { schema } from "../../drizzle/postgres.ts";
 import { q } from "./database.ts";
 import { lookEvery } from "./look-around.ts";
 import type { ChangeKind, ChangeListener, Orm, Steps } from "./database.ts";
+import type { RowChanges } from "./row-changes.ts";
 
 const CHANNEL = "weir";
+/** Of the carrier, which puts the site's prefix before it. */
+const CARRIED_CHANNEL = "changes";
 const VERSION_PREFIX = "version:";
 /**
  * A version that the table has, and that no announcement has brought in the time that one may be on its way, was lost: a
@@ -22,9 +27,23 @@ const VERSIONS = "select key, value from marks where key like $1";
 const MAX_PAYLOAD_CHARS = 7000;
 const EVERYTHING = "*";
 
+/**
+ * A second, quicker way for announcements (src/db/valkey.ts), which may lose them, or bring them twice or out of order: the
+ * versions in the table stay what counts.
+ */
+export interface ChangeCarrier {
+  publish(channel: string, text: string): void;
+  /** `onGap`: announcements may have passed unheard. Returns what ends it. */
+  subscribe(channel: string, heard: (text: string) => void, onGap: () => void): () => void;
+}
+
 export interface ChangeFeed {
   announce(kind: ChangeKind, ids: readonly (string | number)[]): Promise<void>;
   announceSteps(tx: Orm, kind: ChangeKind, ids: readonly (string | number)[]): Steps<void>;
+  /** The transaction is committed: what it announced goes out by the carrier too. */
+  committed(tx: Orm): void;
+  /** From now on announcements also go, and are heard, this way. */
+  carryBy(carrier: ChangeCarrier): void;
   onChange(kind: ChangeKind, listener: ChangeListener): Promise<void>;
   close(): void;
 }
@@ -42,15 +61,49 @@ interface Versions {
   readonly known: Map<string, Known>;
   /** The table's versions are known; before that nothing can be called consecutive. */
   hasMarks: boolean;
+  /** Kinds of which something could not be re-read: their version is heard, and not in force. */
+  readonly failed: Set<string>;
 }
 
-function lost({ listeners }: Versions, kind: string): void {
-  for (const listener of listeners.get(kind as ChangeKind) ?? []) listener.lost();
+/** Has every listener of the kind do its work; what it rejects with is its own to tell. */
+function tell(
+  { listeners, failed }: Versions,
+  kind: string,
+  work: (listener: ChangeListener) => void | Promise<void>,
+): void {
+  for (const listener of listeners.get(kind as ChangeKind) ?? [])
+    work(listener)?.catch(() => void failed.add(kind));
 }
 
-/** Takes in an announcement; `self` is the name of this very process, whose writers have re-read already. */
-function hear(versions: Versions, self: string, payload: string): void {
-  const { known, listeners } = versions;
+const lost = (versions: Versions, kind: string): void => tell(versions, kind, (listener) => listener.lost());
+
+/** Kinds that are noted by triggers (drizzle/row-changes.ts); accounts and keys are asked for by who keeps them. */
+export const FED_KINDS = ["channels", "costs", "inbox"] as const;
+
+/** What was written of these tables, whether or not anybody announces it. `isFirst`: nobody has read anything yet. */
+async function askForRows(versions: Versions, rows: ChangeFeedDeps["rows"], isFirst: boolean): Promise<void> {
+  const told = await rows.next();
+  if (isFirst) return;
+  for (const kind of FED_KINDS) {
+    const ids = told?.[kind];
+    if (!ids) lost(versions, kind);
+    else if (ids.length > 0) tell(versions, kind, (listener) => listener.changed(ids.map(String)));
+  }
+}
+
+interface Hearing {
+  /** The name of this very process, whose writers have re-read already. */
+  self: string;
+  /**
+   * PostgreSQL tells in the order of the commits, so that one who misses a version has lost it. On any other way a later one
+   * may overtake it: then its ids are re-read, and the version waits until PostgreSQL tells it, or the table.
+   */
+  isInOrder: boolean;
+}
+
+/** Takes in an announcement. */
+function hear(versions: Versions, { self, isInOrder }: Hearing, payload: string): void {
+  const { known } = versions;
   const [kind = "", version = "", by = "", list = ""] = payload.split(" ");
   const value = Number(version);
   const state = known.get(kind);
@@ -58,11 +111,11 @@ function hear(versions: Versions, self: string, payload: string): void {
   if (!Number.isSafeInteger(value) || value < 1 || (state && value <= state.version)) return;
   // A kind without a mark began with version 0.
   const isNext = state ? value === state.version + 1 : versions.hasMarks && value === 1;
-  known.set(kind, { version: value, seen: Math.max(value, state?.seen ?? 0) });
-  if (!isNext || list === EVERYTHING) return lost(versions, kind);
+  if (isNext || isInOrder) known.set(kind, { version: value, seen: Math.max(value, state?.seen ?? 0) });
+  if ((!isNext && isInOrder) || list === EVERYTHING) return lost(versions, kind);
   if (by === self) return;
   const ids = list.split(",");
-  for (const listener of listeners.get(kind as ChangeKind) ?? []) listener.changed(ids);
+  tell(versions, kind, (listener) => listener.changed(ids));
 }
 
 /**
@@ -71,6 +124,7 @@ function hear(versions: Versions, self: string, payload: string): void {
  */
 async function compare(versions: Versions, client: Sql): Promise<boolean> {
   const { known, hasMarks } = versions;
+  const before = new Map([...known].map(([kind, { version }]) => [kind, version]));
   const rows = await client.unsafe<{ key: string; value: string }[]>(VERSIONS, [`${VERSION_PREFIX}%`]);
   let isBehind = false;
   for (const { key, value: text } of rows) {
@@ -80,8 +134,9 @@ async function compare(versions: Versions, client: Sql): Promise<boolean> {
     if (!state) {
       known.set(kind, { version: hasMarks ? 0 : value, seen: value });
       isBehind ||= hasMarks;
-    } else if (state.version < state.seen) {
-      // Announcements may be on their way for one look, not for two.
+    } else if (state.version < state.seen || value < (before.get(kind) ?? 0)) {
+      // Announcements may be on their way for one look, not for two. A table that knows less than was heard before it was
+      // asked is an older one: the database was set back, and with it what is kept here.
       known.set(kind, { version: value, seen: value });
       lost(versions, kind);
     } else {
@@ -93,17 +148,34 @@ async function compare(versions: Versions, client: Sql): Promise<boolean> {
   return isBehind;
 }
 
-/** `answered` is told of every round that the database answered. */
-export function createChangeFeed(client: Sql, answered: () => void): ChangeFeed {
+export interface ChangeFeedDeps {
+  client: Sql;
+  /** Whose connections keep their server process: through a pooler in transaction mode LISTEN hears nothing. */
+  session: Sql;
+  rows: RowChanges<(typeof FED_KINDS)[number]>;
+  /** Told of every round that the database answered. */
+  answered: () => void;
+}
+
+export function createChangeFeed({ client, session, rows, answered }: ChangeFeedDeps): ChangeFeed {
   /** Stands in the announcements of this very process. */
   const self = randomBytes(6).toString("hex");
-  const versions: Versions = { listeners: new Map(), known: new Map(), hasMarks: false };
+  const versions: Versions = {
+    listeners: new Map(),
+    known: new Map(),
+    hasMarks: false,
+    failed: new Set(),
+  };
   let started: Promise<void> | undefined;
   let stopPolling: (() => void) | undefined;
   let second: ReturnType<typeof setTimeout> | undefined;
   let isClosed = false;
   let isComparing = false;
   let isListening = false;
+  let carrier: ChangeCarrier | undefined;
+  let stopCarrying: (() => void) | undefined;
+  /** What transactions that are not committed yet have announced. */
+  const uncommitted = new WeakMap<Orm, string[]>();
 
   /** Who announces which ids, as the end of a payload. */
   function announced(ids: readonly (string | number)[]): string {
@@ -117,10 +189,14 @@ export function createChangeFeed(client: Sql, answered: () => void): ChangeFeed 
     isComparing = true;
     try {
       if (!isListening) {
-        await client.listen(CHANNEL, (payload) => hear(versions, self, payload));
+        await session.listen(CHANNEL, (payload) => hear(versions, { self, isInOrder: true }, payload));
         isListening = true;
       }
       const isBehind = await compare(versions, client);
+      await askForRows(versions, rows, false);
+      const failed = [...versions.failed];
+      versions.failed.clear();
+      failed.forEach((kind) => lost(versions, kind));
       answered();
       if (isBehind && !isClosed) second = setTimeout(() => void round(), ON_ITS_WAY_MS);
       second?.unref();
@@ -133,6 +209,7 @@ export function createChangeFeed(client: Sql, answered: () => void): ChangeFeed 
 
   async function start(): Promise<void> {
     await compare(versions, client);
+    await askForRows(versions, rows, true);
     if (isClosed) return;
     stopPolling = lookEvery(POLL_MS, () => void round());
     await round();
@@ -141,15 +218,18 @@ export function createChangeFeed(client: Sql, answered: () => void): ChangeFeed 
   return {
     async announce(kind, ids) {
       if (ids.length === 0) return;
+      const by = announced(ids);
       // One statement, so that versions are heard in their order: the row's lock is held until the commit that notifies.
-      await client.unsafe(
+      const rows = await client.unsafe<{ version: string }[]>(
         `with raised as (
            insert into marks (key, value) values ($1, 1)
            on conflict (key) do update set value = marks.value + 1 returning value
          )
-         select pg_notify($2, $3::text || ' ' || raised.value || ' ' || $4::text) from raised`,
-        [VERSION_PREFIX + kind, CHANNEL, kind, announced(ids)],
+         select raised.value::text as version, pg_notify($2, $3::text || ' ' || raised.value || ' ' || $4::text)
+         from raised`,
+        [VERSION_PREFIX + kind, CHANNEL, kind, by],
       );
+      carrier?.publish(CARRIED_CHANNEL, `${kind} ${rows[0]?.version ?? 0} ${by}`);
     },
     *announceSteps(tx, kind, ids) {
       if (ids.length === 0) return;
@@ -165,6 +245,20 @@ export function createChangeFeed(client: Sql, answered: () => void): ChangeFeed 
       yield* q(
         tx.select({ notified: sql`pg_notify(${CHANNEL}, ${payload})::text` }).from(sql`(select 1) as once`),
       );
+      uncommitted.set(tx, [...(uncommitted.get(tx) ?? []), payload]);
+    },
+    committed(tx) {
+      for (const payload of uncommitted.get(tx) ?? []) carrier?.publish(CARRIED_CHANNEL, payload);
+    },
+    carryBy(way) {
+      carrier = way;
+      stopCarrying = way.subscribe(
+        CARRIED_CHANNEL,
+        (payload) => hear(versions, { self, isInOrder: false }, payload),
+        () => {
+          if (started) void round();
+        },
+      );
     },
     onChange(kind, listener) {
       const { listeners } = versions;
@@ -173,6 +267,7 @@ export function createChangeFeed(client: Sql, answered: () => void): ChangeFeed 
     },
     close() {
       isClosed = true;
+      stopCarrying?.();
       stopPolling?.();
       clearTimeout(second);
     },

@@ -7,14 +7,16 @@ import { prepareDataDir } from "./data-dir-lock.ts";
 import { DatabaseBusy } from "./database.ts";
 import type { Database } from "./database.ts";
 import { migratePostgres, migrateSqlite } from "./migrate.ts";
+import { poolerMode, reach } from "./pooler.ts";
+import type { PoolerMode, Reached } from "./pooler.ts";
 import { openPostgres, postgresDatabase } from "./postgres.ts";
 import { isBusy } from "./sqlite-busy.ts";
 import { openSqliteCopy, openSqliteFile, sqliteDatabase } from "./sqlite.ts";
 
 /** The start is stopped with this sentence. */
 export class DatabaseUnreachable extends Error {
-  constructor(reason: string, cause?: unknown) {
-    super(`DATABASE_URL names a database that cannot be used: ${reason}.`, { cause });
+  constructor(reason: string, cause?: unknown, variable = "DATABASE_URL") {
+    super(`${variable} names a database that cannot be used: ${reason}.`, { cause });
   }
 }
 
@@ -24,6 +26,8 @@ export interface ConnectSettings {
   dataDir: string;
   /** Empty for the embedded database. */
   databaseUrl: string;
+  /** The same database past a pooler, for what needs a session: LISTEN, migrations. Absent or empty: databaseUrl does. */
+  databaseDirectUrl?: string;
   /** Connections to PostgreSQL; the driver's usual number when absent. */
   databasePool?: number;
 }
@@ -38,26 +42,77 @@ export interface Patience {
 const PAUSE_MS = 250;
 const REPORT_MS = 5000;
 
+/** Ways to one PostgreSQL; the same one twice where no pooler is in between, or one that keeps sessions. */
+interface Clients {
+  pool: Sql;
+  session: Sql;
+}
+
+/** Beside LISTEN, which has a connection of its own, sessions are for moments. */
+const SESSION_CONNECTIONS = 2;
+const SESSION_IDLE_SECONDS = 5;
+
+const DIRECT_VARIABLE = "DATABASE_DIRECT_URL";
+const NEEDS_SESSIONS =
+  "a pooler in transaction mode stands before it, through which LISTEN hears nothing: " +
+  `set pool_mode = session for this database, or ${DIRECT_VARIABLE} to the address of PostgreSQL itself`;
+const NO_TRANSACTIONS = "a pooler in statement mode stands before it: set pool_mode = session";
+
+async function reached(client: Sql, variable?: string): Promise<Reached> {
+  return reach(client).catch((error: unknown) => {
+    throw new DatabaseUnreachable(error instanceof Error ? error.message : String(error), error, variable);
+  });
+}
+
+async function modeOf(url: string, { hasPooler }: Reached, variable?: string): Promise<PoolerMode> {
+  if (!hasPooler) return "none";
+  const mode = await poolerMode(url).catch((error: unknown) => {
+    throw new DatabaseUnreachable(error instanceof Error ? error.message : String(error), error, variable);
+  });
+  if (mode === "statement") throw new DatabaseUnreachable(NO_TRANSACTIONS, undefined, variable);
+  return mode;
+}
+
+/** What it opens it adds to `opened`, for whoever closes them where it throws. Throws DatabaseUnreachable. */
+async function openClients(settings: ConnectSettings, opened: Sql[]): Promise<Clients> {
+  const { databaseUrl, databaseDirectUrl = "", databasePool } = settings;
+  const pool = openPostgres(databaseUrl, databasePool);
+  opened.push(pool);
+  const there = await reached(pool);
+  const mode = await modeOf(databaseUrl, there);
+  if (databaseDirectUrl === "") {
+    if (mode === "transaction") throw new DatabaseUnreachable(NEEDS_SESSIONS);
+    return { pool, session: pool };
+  }
+  const session = openPostgres(databaseDirectUrl, SESSION_CONNECTIONS, { idleSeconds: SESSION_IDLE_SECONDS });
+  opened.push(session);
+  const past = await reached(session, DIRECT_VARIABLE);
+  if (past.server !== there.server)
+    throw new DatabaseUnreachable("it is not the one of DATABASE_URL", undefined, DIRECT_VARIABLE);
+  if ((await modeOf(databaseDirectUrl, past, DIRECT_VARIABLE)) === "transaction")
+    throw new DatabaseUnreachable(NEEDS_SESSIONS, undefined, DIRECT_VARIABLE);
+  if (mode !== "transaction") return { pool, session };
+  await pool.end({ timeout: 1 });
+  const unnamed = openPostgres(databaseUrl, databasePool, { isNamed: false });
+  opened.push(unnamed);
+  return { pool: unnamed, session };
+}
+
 /**
  * A database that is away is waited for; one that answers with a refusal (password, unknown name) is not. Migrations
  * belong to it: a server that comes up may go down once more.
  */
-async function openWhenThere(
-  { databaseUrl, databasePool }: ConnectSettings,
-  patience: Patience | undefined,
-): Promise<Sql> {
+async function openWhenThere(settings: ConnectSettings, patience: Patience | undefined): Promise<Clients> {
   const until = performance.now() + (patience?.waitSeconds ?? 0) * 1000;
   let reportedAtMs = -Infinity;
   for (;;) {
-    const client = openPostgres(databaseUrl, databasePool);
+    const opened: Sql[] = [];
     try {
-      await client`select 1`.catch((error: unknown) => {
-        throw new DatabaseUnreachable(error instanceof Error ? error.message : String(error), error);
-      });
-      await migratePostgres(client);
-      return client;
+      const clients = await openClients(settings, opened);
+      await migratePostgres(clients.session);
+      return clients;
     } catch (error) {
-      await client.end({ timeout: 1 });
+      await Promise.all(opened.map((client) => client.end({ timeout: 1 })));
       const now = performance.now();
       if (now >= until || !isAway(error)) throw error;
       if (now - reportedAtMs >= REPORT_MS) {
@@ -102,7 +157,10 @@ export async function connect(
   patience?: Patience,
   file = SQLITE_FILE,
 ): Promise<Database> {
-  if (settings.databaseUrl !== "") return postgresDatabase(await openWhenThere(settings, patience));
+  if (settings.databaseUrl !== "") {
+    const { pool, session } = await openWhenThere(settings, patience);
+    return postgresDatabase(pool, session);
+  }
   prepareDataDir(settings.dataDir);
   const path = join(settings.dataDir, file);
   const client = openSqliteFile(path);

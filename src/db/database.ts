@@ -6,6 +6,7 @@ import { sql } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
 import type { PostgresJsDatabase } from "drizzle-orm/postgres-js";
 import type { Schema } from "../../drizzle/schema.ts";
+import type { ChangeCarrier } from "./changes.ts";
 
 /** The query builder; PostgreSQL's types are the master. `transaction` and raw calls are hidden on purpose. */
 export type Orm = Omit<PostgresJsDatabase, "transaction" | "execute" | "refreshMaterializedView">;
@@ -77,11 +78,12 @@ export class DatabaseBusy extends Error {
 /** What nodes keep in memory and tell each other about; prices are options. */
 export type ChangeKind = "users" | "tokens" | "channels" | "options" | "sessions" | "inbox" | "costs";
 
+/** Where what is returned rejects, `lost` is called in the next round that the database answers, and again until it does not. */
 export interface ChangeListener {
   /** These rows were written elsewhere: re-read them alone. */
-  changed(ids: readonly string[]): void;
+  changed(ids: readonly string[]): void | Promise<void>;
   /** Announcements are missing: everything of the kind may have changed. */
-  lost(): void;
+  lost(): void | Promise<void>;
 }
 
 export interface Database {
@@ -113,6 +115,8 @@ export interface Database {
   announce(kind: ChangeKind, ids: readonly (string | number)[]): Promise<void>;
   /** The same as part of a transaction: the change and its announcement, or neither. */
   announceSteps(tx: Orm, kind: ChangeKind, ids: readonly (string | number)[]): Steps<void>;
+  /** Announcements go this way, too, after their commit, and are heard on it. Nothing to do on SQLite. */
+  carryChanges(carrier: ChangeCarrier): void;
   /** Called with what other nodes announce. Wait for it before the first read, so that no change falls in between. */
   onChange(kind: ChangeKind, listener: ChangeListener): Promise<void>;
   /**

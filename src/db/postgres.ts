@@ -4,12 +4,23 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import type { Sql } from "postgres";
 import { schema } from "../../drizzle/postgres.ts";
-import { createChangeFeed } from "./changes.ts";
+import { createChangeFeed, FED_KINDS } from "./changes.ts";
 import type { Database, Orm, Steps } from "./database.ts";
+import { createRowChanges } from "./row-changes.ts";
 import { sqlState } from "./sql-state.ts";
 
 const RETRYABLE = new Set(["40P01", "40001"]);
 const MAX_TRIES = 6;
+
+interface Ways {
+  /**
+   * Statements are prepared under names, once for each connection. Not through a pooler in transaction mode, whose server
+   * processes do not know each other's names: every statement is planned anew there, and travels twice.
+   */
+  isNamed?: boolean;
+  /** A connection that nobody uses is closed after so long; 0 = never. */
+  idleSeconds?: number;
+}
 
 /**
  * The driver carries patches/postgres@3.4.9.patch, which `bun install` applies. As released it writes the statements of a
@@ -18,40 +29,19 @@ const MAX_TRIES = 6;
  * state inside the driver's closures: a wrapper around its sockets cannot reach it, and Bun's own client has no LISTEN.
  * test/db/postgres-lost.test.ts fails without the patch.
  */
-export function openPostgres(url: string, max = 10): Sql {
+export function openPostgres(url: string, max = 10, { isNamed = true, idleSeconds = 0 }: Ways = {}): Sql {
   return namedStatements(
     postgres(url, {
       max,
+      prepare: isNamed,
       onnotice: () => {},
       connection: { application_name: "weir" },
-      idle_timeout: 0,
+      idle_timeout: idleSeconds,
       connect_timeout: 5,
       // The driver's own pauses grow to 20 s, during which every call that needs the database would hang.
       backoff: (retries: number) => Math.min(0.02 * 2 ** retries, 0.5),
     }),
   );
-}
-
-/**
- * Whether something between hands out server connections by the transaction (pgbouncer's pool_mode): then statements of one
- * connection meet several server processes, as soon as two connections want something at once.
- */
-export async function isPooledByTransaction(url: string): Promise<boolean> {
-  const client = postgres(url, { max: 2, onnotice: () => {}, connect_timeout: 5, prepare: false });
-  try {
-    const [one, two] = await Promise.all([client.reserve(), client.reserve()]);
-    const seen = new Map([one, two].map((connection) => [connection, new Set<number>()]));
-    const ask = async (connection: typeof one): Promise<void> => {
-      const [row] = await connection<{ pid: number }[]>`select pg_backend_pid() as pid, pg_sleep(0.02)`;
-      if (row) seen.get(connection)?.add(row.pid);
-    };
-    await ask(one);
-    await ask(two);
-    await Promise.all([ask(one), ask(two)]);
-    return [...seen.values()].some((pids) => pids.size > 1);
-  } finally {
-    await client.end({ timeout: 1 });
-  }
 }
 
 /** drizzle does not name its statements on postgres.js, so each would be planned anew: measured 2 to 3 times slower. */
@@ -92,18 +82,24 @@ function cancelledBy(client: Sql, signal: AbortSignal): Sql {
   });
 }
 
-export function postgresDatabase(client: Sql): Database {
+/** `session`: whose connections keep their server process, where those of `client` may not; the change feed listens there. */
+export function postgresDatabase(client: Sql, session = client): Database {
   const orm = drizzle(client, { casing: "snake_case" });
   let heard = () => {};
-  const changes = createChangeFeed(client, () => heard());
+  const rows = createRowChanges(orm as unknown as Orm, FED_KINDS, () => performance.now());
+  const changes = createChangeFeed({ client, session, rows, answered: () => heard() });
 
   async function run<T>(body: (tx: Orm) => Steps<T>): Promise<T> {
-    return orm.transaction(async (tx) => {
-      const steps = body(tx as unknown as Orm);
+    let own: Orm | undefined;
+    const result = await orm.transaction(async (tx) => {
+      own = tx as unknown as Orm;
+      const steps = body(own);
       let state = steps.next();
       while (!state.done) state = steps.next(await state.value);
       return state.value;
     });
+    if (own) changes.committed(own);
+    return result;
   }
 
   return {
@@ -126,6 +122,7 @@ export function postgresDatabase(client: Sql): Database {
     },
     announce: (kind, ids) => changes.announce(kind, ids),
     announceSteps: (tx, kind, ids) => changes.announceSteps(tx, kind, ids),
+    carryChanges: (carrier) => changes.carryBy(carrier),
     onChange: (kind, listener) => changes.onChange(kind, listener),
     beforeQuery: () => {},
     onAnswer(listener) {
@@ -137,7 +134,10 @@ export function postgresDatabase(client: Sql): Database {
     },
     async close() {
       changes.close();
-      await client.end({ timeout: 2 });
+      await Promise.all([
+        client.end({ timeout: 2 }),
+        ...(session === client ? [] : [session.end({ timeout: 2 })]),
+      ]);
     },
   };
 }

@@ -146,6 +146,7 @@ export function sqliteDatabase(client: BunSqlite, path: string, mode: "read" | "
     },
     announce: async () => {},
     *announceSteps() {},
+    carryChanges: () => {},
     onChange: async () => {},
     beforeQuery(hook) {
       beforeQuery = hook;

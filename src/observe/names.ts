@@ -221,6 +221,12 @@ export const METRICS = {
     labels: [],
     merge: "sum",
   },
+  weir_settlements_early_total: {
+    type: "counter",
+    help: "Answers since the start that left before the database had their settlement (DURABILITY=database, in an outage).",
+    labels: [],
+    merge: "sum",
+  },
   weir_audit_differences: {
     type: "gauge",
     help: "Differences that the last audit of the books found.",
@@ -232,6 +238,18 @@ export const METRICS = {
     help: "1: the database answers.",
     labels: [],
     merge: "min",
+  },
+  weir_valkey_up: {
+    type: "gauge",
+    help: "1: the Valkey or Redis of REDIS_URL is asked; 0: it is away, each process limits by what it knows.",
+    labels: [],
+    merge: "min",
+  },
+  weir_valkey_missed_total: {
+    type: "counter",
+    help: "Questions to Valkey that the process answered by what it knows, because it was away or late.",
+    labels: [],
+    merge: "sum",
   },
   weir_job_last_success_seconds: {
     type: "gauge",

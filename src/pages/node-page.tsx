@@ -68,6 +68,9 @@ function nodeFacts(t: Translate, figures: NodeFigures, nowMs: number): StatusFac
     { label: t("status.memory"), value: bytesText(figures.residentBytes) },
     { label: t("status.settlements"), value: books, tone: toneAbove(oldestSeconds, OLD_SECONDS) },
     { label: t("status.journal"), value: bytesText(figures.journalBytes) },
+    ...(figures.durability === ""
+      ? []
+      : [{ label: t("status.durability"), value: t(`status.durability_${figures.durability}`) }]),
     {
       label: t("status.disk"),
       value: t("status.freeText", {

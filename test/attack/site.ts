@@ -231,6 +231,8 @@ export interface CallOptions {
   leaveAfterMs?: number;
   /** Text before the plan. */
   before?: string;
+  /** On a connection of its own, so that any worker may get it. */
+  isAlone?: boolean;
   /** Told when the status line is there. */
   onHead?: (requestId: string) => void;
 }
@@ -280,7 +282,12 @@ export async function callPlan(
   try {
     const answer = await fetch(url + pathOf(dialect, stream), {
       method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      headers: {
+        authorization: `Bearer ${key}`,
+        "content-type": "application/json",
+        ...(options.isAlone ? { connection: "close" } : {}),
+      },
+      keepalive: options.isAlone !== true,
       body: JSON.stringify(bodyOf(dialect, `${options.before ?? ""}${promptOf(plan)}`, options)),
       signal: leaving.signal,
     });

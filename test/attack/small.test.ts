@@ -145,20 +145,6 @@ describe("C7", () => {
       expect(text[index]?.length).toBeGreaterThan(15);
     }
   });
-
-  test("REDIS_URL is refused by name until it does something", async () => {
-    const outcome = await startServerProcess(
-      { REDIS_URL: "redis://127.0.0.1:6379" },
-      { startLimitMs: 20_000 },
-    ).then(
-      async (server) => {
-        await server.remove();
-        return "it started";
-      },
-      (error: unknown) => String(error),
-    );
-    expect(outcome).toContain("REDIS_URL");
-  });
 });
 
 /** A provider that answers every call alike, and counts them. */

@@ -1,11 +1,12 @@
 // WORKERS from outside, on one site under load: processes are replaced, killed and stopped, and what was answered stands in
 // the log once. Refuses to count on which worker serves: every call is a connection of its own.
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import postgres from "postgres";
 import { readEnv } from "../../src/env.ts";
 import { promptOf } from "../support/mock-upstream.ts";
+import { workersOf } from "../support/processes.ts";
 import { startServerProcess } from "../support/server.ts";
 import { MODELS, startSite } from "./site.ts";
 import type { Site } from "./site.ts";
@@ -71,25 +72,7 @@ async function callsWhile(work: () => Promise<unknown>): Promise<Record<number, 
   return seen;
 }
 
-/** The workers by index, as the system knows them. */
-function pids(): Map<string, number> {
-  const found = new Map<string, number>();
-  for (const name of readdirSync("/proc")) {
-    if (!/^\d+$/.test(name)) continue;
-    try {
-      const [, parent] = /\) \S (\d+)/.exec(textOf(name, "stat")) ?? [];
-      const index = /(?:^|\0)WEIR_WORKER=(\d+)/.exec(textOf(name, "environ"))?.[1];
-      const dataDir = /(?:^|\0)DATA_DIR=([^\0]*)/.exec(textOf(name, "environ"))?.[1];
-      if (index !== undefined && dataDir === site.server.dataDir && parent !== undefined)
-        found.set(index, Number(name));
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  return found;
-}
-const textOf = (pid: string, name: string) =>
-  new TextDecoder().decode(Bun.spawnSync(["cat", `/proc/${pid}/${name}`]).stdout);
+const pids = () => workersOf(site.server.dataDir);
 
 async function everythingIsLoggedOnce(): Promise<void> {
   const rows = (await site.books.log(2)).map(({ requestId }) => requestId);

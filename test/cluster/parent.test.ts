@@ -18,6 +18,16 @@ afterEach(async () => {
   parent = undefined;
 });
 
+/** Serves, and its event loop never turns again from the moment in which it is told to end. */
+const hung = `
+  const hang = () => { for (;;); };
+  process.on("message", hang);
+  process.on("SIGTERM", hang);
+  setInterval(() => {}, 1000);
+  process.send({ kind: "serving" });`;
+/** What a worker may take to end where a test does not wait for it. */
+const END_LIMIT_MS = 300;
+
 interface Started {
   parent: Parent;
   /** Indexes of the workers in the order of their starts, and what was logged. */
@@ -39,6 +49,7 @@ function parentOf(workers: number, ...scripts: string[]): Started {
       starts.push(index);
       return { ...Bun.env, SCRIPT: script };
     },
+    endLimitMs: END_LIMIT_MS,
     logger: { info: say, warn: say, error: say },
   });
   return { parent, starts, said };
@@ -103,4 +114,26 @@ test("a roll that is asked for during the start comes after it", async () => {
   expect(await starting).toBe(true);
   await rolled;
   expect(starts).toEqual([0, 1, 0, 1]);
+}, 20_000);
+
+test("a worker whose event loop hangs is killed when its time to end is over, and told", async () => {
+  const { parent: own, starts, said } = parentOf(2, hung, worker());
+  expect(await own.start()).toBe(true);
+  const startedMs = performance.now();
+  // Not in order, so that a supervisor sees it.
+  expect(await own.stop()).toBe(1);
+  expect(performance.now() - startedMs).toBeGreaterThanOrEqual(END_LIMIT_MS - 1);
+  const killed = said.filter(({ text }) => text.includes("is killed"));
+  expect(killed.map(({ fields }) => fields?.["worker"])).toEqual([0]);
+  expect(starts).toEqual([0, 1]);
+}, 20_000);
+
+test("a roll kills a worker that hangs and goes on with its successor and the others", async () => {
+  const { parent: own, starts, said } = parentOf(2, hung, worker());
+  expect(await own.start()).toBe(true);
+  await own.roll();
+  expect(said.at(-1)?.text).toBe("all workers were replaced");
+  expect(starts).toEqual([0, 1, 0, 1]);
+  // One that was killed did not crash: nobody starts a third.
+  expect(said.filter(({ text }) => text.startsWith("a worker ended"))).toEqual([]);
 }, 20_000);

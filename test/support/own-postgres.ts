@@ -1,18 +1,35 @@
-// A PostgreSQL of a test's own, on its own port and directory, that is stopped and started for real.
+// A PostgreSQL of a test's own, on its own port and directory, that is stopped, paused and killed for real; with a standby
+// that follows it and is promoted, and copies of its database that are put back.
 // Refuses to be shared: other tests' databases must not go away with it.
 import { randomBytes } from "node:crypto";
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { asUnprivileged, freePort, reachablePrograms, UNPRIVILEGED_ID } from "./postgres.ts";
+import { descendantsOf } from "./processes.ts";
 
 export interface OwnPostgres {
   /** postgres://… of the one database. */
   url: string;
+  port: number;
   start(): Promise<void>;
   /** "fast" ends sessions in order, "immediate" is a crash. */
   stop(mode: "fast" | "immediate"): Promise<void>;
+  /** SIGSTOP to all its processes: connections stay open, and nothing is answered until `resume`. */
+  pause(): void;
+  resume(): void;
+  /** A second server that follows this one through `port`, which may lead to it by another way. */
+  standby(port?: number): Promise<Standby>;
+  /** The whole database as it is now, into a file. */
+  dump(): Promise<string>;
+  /** Puts such a file in the database's place; sessions that are open end. */
+  putBack(file: string): Promise<void>;
   remove(): Promise<void>;
+}
+
+interface Standby extends OwnPostgres {
+  /** From here on it is the one that is written to. */
+  promote(): Promise<void>;
 }
 
 async function run(command: string[]): Promise<void> {
@@ -27,23 +44,45 @@ async function run(command: string[]): Promise<void> {
   if (code !== 0) throw new Error(`${command.join(" ")} ended with ${code}`);
 }
 
-/** Durable, unlike the tests' common server: a crash of it must not lose what it committed. */
-export async function startOwnPostgres(): Promise<OwnPostgres> {
-  const prefix = asUnprivileged();
+/** A home that the server's user may read, and the directory in it that only they may. */
+function makeHome(prefix: readonly string[]): { homeDir: string; ownDir: string } {
   const homeDir = mkdtempSync(join(tmpdir(), "weir-own-postgres-"));
   chmodSync(homeDir, 0o755);
   const ownDir = join(homeDir, "own");
   mkdirSync(ownDir, { mode: 0o700 });
+  if (prefix.length > 0) chownSync(ownDir, UNPRIVILEGED_ID, UNPRIVILEGED_ID);
+  return { homeDir, ownDir };
+}
+
+/** Durable, unlike the tests' common server: a crash of it must not lose what it committed. */
+export async function startOwnPostgres(): Promise<OwnPostgres> {
+  const prefix = asUnprivileged();
+  const { homeDir, ownDir } = makeHome(prefix);
   const password = randomBytes(12).toString("hex");
   const passwordFile = join(ownDir, "password");
   writeFileSync(passwordFile, password, { mode: 0o600 });
-  if (prefix.length > 0)
-    for (const path of [ownDir, passwordFile]) chownSync(path, UNPRIVILEGED_ID, UNPRIVILEGED_ID);
+  if (prefix.length > 0) chownSync(passwordFile, UNPRIVILEGED_ID, UNPRIVILEGED_ID);
   const binDir = reachablePrograms(homeDir, prefix);
   const dataDir = join(ownDir, "data");
   // prettier-ignore
   await run([...prefix, join(binDir, "initdb"), "-D", dataDir, "-U", "weir", "-E", "UTF8", "--locale=C", "--no-sync",
     "--auth=password", `--pwfile=${passwordFile}`]);
+  return serve({ prefix, homeDir, ownDir, dataDir, binDir, password });
+}
+
+interface Home {
+  /** Drops to the server's user. */
+  prefix: string[];
+  homeDir: string;
+  ownDir: string;
+  dataDir: string;
+  binDir: string;
+  password: string;
+}
+
+/** Starts the server of a directory, on a port of its own. */
+async function serve(home: Home): Promise<OwnPostgres> {
+  const { prefix, homeDir, ownDir, dataDir, binDir, password } = home;
   const port = freePort();
   const settings = [
     "listen_addresses = '127.0.0.1'",
@@ -51,9 +90,11 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
     `port = ${port}`,
     "max_connections = 100",
     "shared_buffers = 32MB",
+    // What a standby that was away for a while still needs.
+    "wal_keep_size = 256MB",
     "timezone = 'UTC'",
   ];
-  writeFileSync(join(dataDir, "postgresql.auto.conf"), `${settings.join("\n")}\n`);
+  writeFileSync(join(dataDir, "postgresql.auto.conf"), `${settings.join("\n")}\n`, { flag: "a" });
   const control = (...words: string[]) =>
     run([...prefix, join(binDir, "pg_ctl"), "-D", dataDir, "-l", join(ownDir, "server.log"), "-w", ...words]);
   // A test process that is killed leaves nothing running: a shell of its own session watches it.
@@ -62,8 +103,14 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
   const script = `while kill -0 ${process.pid} 2>/dev/null && [ -d '${dataDir}' ]; do sleep 0.5; done; ${quoted}; rm -rf '${homeDir}'`;
   await run(["/bin/sh", "-c", `(setsid /bin/sh -c "$0" >/dev/null 2>&1 </dev/null &)`, script]);
   let isUp = false;
+  const url = `postgres://weir:${password}@127.0.0.1:${port}/postgres`;
+  const signalAll = (signal: "SIGSTOP" | "SIGCONT") => {
+    const pid = Number(readFileSync(join(dataDir, "postmaster.pid"), "utf8").split("\n")[0]);
+    for (const each of [pid, ...descendantsOf(pid)]) process.kill(each, signal);
+  };
   const server: OwnPostgres = {
-    url: `postgres://weir:${password}@127.0.0.1:${port}/postgres`,
+    url,
+    port,
     async start() {
       if (isUp) return;
       await control("-t", "60", "start");
@@ -74,6 +121,22 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
       isUp = false;
       await control("-m", mode, "stop");
     },
+    pause: () => signalAll("SIGSTOP"),
+    resume: () => signalAll("SIGCONT"),
+    standby: (through = port) => followed(home, through),
+    async dump() {
+      const file = join(ownDir, `${randomBytes(4).toString("hex")}.dump`);
+      await run([...prefix, join(binDir, "pg_dump"), "-Fc", "-f", file, url]);
+      return file;
+    },
+    async putBack(file) {
+      const psql = [...prefix, join(binDir, "psql"), "-qX", "-v", "ON_ERROR_STOP=1", url, "-c"];
+      const others =
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
+      await run([...psql, others]);
+      await run([...psql, "drop schema if exists drizzle cascade; drop schema public cascade"]);
+      await run([...prefix, join(binDir, "pg_restore"), "-d", url, "--no-owner", file]);
+    },
     async remove() {
       await server.stop("immediate").catch(() => undefined);
       rmSync(homeDir, { recursive: true, force: true });
@@ -81,4 +144,18 @@ export async function startOwnPostgres(): Promise<OwnPostgres> {
   };
   await server.start();
   return server;
+}
+
+async function followed(leader: Home, through: number): Promise<Standby> {
+  const { prefix, binDir, password } = leader;
+  const { homeDir, ownDir } = makeHome(prefix);
+  const dataDir = join(ownDir, "data");
+  // prettier-ignore
+  await run([...prefix, join(binDir, "pg_basebackup"), "-D", dataDir, "-R", "--checkpoint=fast", "--no-sync",
+    "-d", `postgres://weir:${password}@127.0.0.1:${through}/postgres`]);
+  const server = await serve({ ...leader, homeDir, ownDir, dataDir });
+  return {
+    ...server,
+    promote: () => run([...prefix, join(binDir, "pg_ctl"), "-D", dataDir, "-w", "promote"]),
+  };
 }

@@ -11,10 +11,10 @@ const RESTORE_FLAGS = ["--exit-on-error", "--single-transaction", "--no-owner", 
 
 /** What an operator types in a shell in which DATABASE_URL is set. */
 export const dumpLine = (file: string): string =>
-  `pg_dump ${DUMP_FLAGS.join(" ")} -d "$DATABASE_URL" -f "${file}"`;
+  `pg_dump ${DUMP_FLAGS.join(" ")} -d "\${DATABASE_DIRECT_URL:-$DATABASE_URL}" -f "${file}"`;
 
 export const restoreLine = (file: string): string =>
-  `pg_restore ${RESTORE_FLAGS.join(" ")} -d "$DATABASE_URL" "${file}"`;
+  `pg_restore ${RESTORE_FLAGS.join(" ")} -d "\${DATABASE_DIRECT_URL:-$DATABASE_URL}" "${file}"`;
 
 export function hasTool(name: "pg_dump" | "pg_restore"): boolean {
   return Bun.which(name) !== null;

@@ -6,7 +6,8 @@ import { sql } from "drizzle-orm";
 import { openAsIs, SQLITE_FILE } from "../../db/connect.ts";
 import type { Database } from "../../db/database.ts";
 import { rawQuery } from "../../db/database.ts";
-import { isPooledByTransaction } from "../../db/postgres.ts";
+import { poolerMode, reachOnce } from "../../db/pooler.ts";
+import type { PoolerMode } from "../../db/pooler.ts";
 import { knownSchemas, schemaOf } from "../../db/migrate.ts";
 import { BACKUP_LATE_SECONDS, backupAge, backupState } from "../backup/state.ts";
 import { createSealer, KEY_FILE, keyFingerprint, keySecret } from "../kit/seal.ts";
@@ -20,6 +21,8 @@ import { sizeText } from "./machine.ts";
 export interface BookSettings {
   dataDir: string;
   databaseUrl: string;
+  /** Past a pooler; empty where there is none. */
+  databaseDirectUrl: string;
   encryptionKey: string;
   backupDir: string;
   nowMs: () => number;
@@ -31,18 +34,48 @@ const SKEW_FAIL_MS = 30_000;
 const SLOW_DATABASE_MS = 20;
 const HOUR = 3600;
 
-/** An open database, or why there is none. */
-export type Opened = { db: Database } | { finding: Finding };
+/** An open database, what was found before it on PostgreSQL, or why there is none. */
+export type Opened = { db: Database; pooler?: Finding } | { finding: Finding };
 
-/** Nothing else can be asked through it. */
-const POOLED: Finding = {
-  status: "fail",
-  text: "a pooler in transaction mode stands before the database: statements of one connection reach several server processes",
-  advice:
-    "LISTEN hears nothing through it, and named statements hang: set pool_mode = session for this database, or name PostgreSQL itself.",
+/** What each way of handing out server connections leaves to the program. */
+const MODES: Readonly<Record<PoolerMode, string>> = {
+  none: "no pooler: straight to PostgreSQL",
+  session: "a pooler in session mode: a connection keeps its server process",
+  transaction: "a pooler in transaction mode: statements of one connection reach several server processes",
+  statement: "a pooler in statement mode: it takes no transactions",
 };
 
-export async function openDatabase({ dataDir, databaseUrl }: BookSettings): Promise<Opened> {
+/** Every process listens on a connection of its own, for as long as it runs. */
+const SESSION_SIZE = "Its pool_size must be at least DATABASE_POOL + 1 for each process of each node.";
+const SET_DIRECT =
+  "LISTEN hears nothing through it, and named statements hang: set DATABASE_DIRECT_URL to PostgreSQL itself, or pool_mode = session for this database.";
+
+/** Which pooler stands before the database, and whether what needs a session has a way past it. */
+async function poolerBefore({ databaseUrl, databaseDirectUrl }: BookSettings): Promise<Finding> {
+  const mode = await poolerMode(databaseUrl);
+  const figures = { mode };
+  const text = MODES[mode];
+  if (mode === "statement") return { status: "fail", text, advice: "Set pool_mode = session.", figures };
+  if (databaseDirectUrl === "")
+    return mode === "transaction"
+      ? { status: "fail", text, advice: SET_DIRECT, figures }
+      : { status: "ok", text, ...(mode === "session" ? { advice: SESSION_SIZE } : {}), figures };
+  const past = await poolerMode(databaseDirectUrl);
+  if (past !== "none" && past !== "session")
+    return { status: "fail", text: `DATABASE_DIRECT_URL: ${MODES[past]}`, advice: SET_DIRECT, figures };
+  const [there, direct] = [await reachOnce(databaseUrl), await reachOnce(databaseDirectUrl)];
+  if (there.server !== direct.server)
+    return {
+      status: "fail",
+      text: "DATABASE_DIRECT_URL and DATABASE_URL lead to different databases",
+      advice: "Both must name the same database of one server, the one past the pooler.",
+      figures,
+    };
+  return { status: "ok", text: `${text}; what needs a session goes by DATABASE_DIRECT_URL`, figures };
+}
+
+export async function openDatabase(settings: BookSettings): Promise<Opened> {
+  const { dataDir, databaseUrl, databaseDirectUrl } = settings;
   if (databaseUrl === "" && !existsSync(join(dataDir, SQLITE_FILE)))
     return {
       finding: {
@@ -52,8 +85,10 @@ export async function openDatabase({ dataDir, databaseUrl }: BookSettings): Prom
       },
     };
   try {
-    if (databaseUrl !== "" && (await isPooledByTransaction(databaseUrl))) return { finding: POOLED };
-    return { db: await openAsIs({ dataDir, databaseUrl }) };
+    if (databaseUrl === "") return { db: await openAsIs(settings) };
+    const pooler = await poolerBefore(settings);
+    if (pooler.status === "fail") return { finding: pooler };
+    return { db: await openAsIs({ dataDir, databaseUrl: databaseDirectUrl || databaseUrl }), pooler };
   } catch (error) {
     return {
       finding: {
@@ -165,7 +200,7 @@ async function connections(db: Database): Promise<Finding> {
   return {
     status: most - used < 3 ? "fail" : used > most * 0.8 ? "warn" : "ok",
     text: `${used} of ${most} connections are taken`,
-    advice: "Each node takes up to eleven: raise max_connections, or stop what holds them.",
+    advice: "Each process takes up to DATABASE_POOL + 1: raise max_connections, or stop what holds them.",
     figures: { used, most },
   };
 }

@@ -10,6 +10,8 @@ import type { BalanceWatch, Credit, Deps, Ledger, LedgerAccounts, LogEntry, Toke
 import { openCoarse } from "../logs/coarse-state.ts";
 import { entryRow } from "../logs/rows.ts";
 import { creditSteps, tokenQuotaSteps } from "./credits.ts";
+import { createCommitGate } from "./durability.ts";
+import type { CommitGate, Durability } from "./durability.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import type { GroupCommit } from "./group-commit.ts";
 import { endPending } from "./items.ts";
@@ -17,12 +19,14 @@ import type { LedgerItem } from "./items.ts";
 import { KEEP_MINUTES, openJournal } from "./journal/journal.ts";
 import type { Journal } from "./journal/journal.ts";
 import { watchJournal } from "./journal/watched.ts";
+import type { WatchedJournal } from "./journal/watched.ts";
 import { createLedgerHealth } from "./ledger-health.ts";
 import type { LedgerHealth } from "./ledger-health.ts";
 import type { LimitBook } from "../limits/limits.ts";
 import { takeLease } from "./node-lease.ts";
 import type { NodeLease } from "./node-lease.ts";
 import { createOutageWatch, OUTAGE_MS } from "./outage.ts";
+import type { OutageWatch } from "./outage.ts";
 import { createPostgresStore } from "./postgres-store.ts";
 import { ledgerDown, refusalOf } from "./refusals.ts";
 import type { HoldKeeper } from "./reservation.ts";
@@ -46,8 +50,11 @@ export interface LedgerService extends Ledger {
   backlog(): number;
   /** For the inbox: whether calls can be recorded, what was lost since the start, how long the database is silent. */
   condition(): { canRecord: boolean; lost: number; silentMs: number };
-  /** For those who watch: what waits for the tables and for how long, and what was lost or refused since the start. */
-  lag(): { waiting: number; oldestMs: number; refused: number };
+  /**
+   * For those who watch: what waits for the tables and for how long, what was lost or refused since the
+   * start, and how many answers left before the commit that they should have waited for (DURABILITY=database).
+   */
+  lag(): { waiting: number; oldestMs: number; refused: number; early: number };
 }
 
 export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "options" | "dataDir" | "nodeId"> {
@@ -58,6 +65,8 @@ export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "opti
   journalKeepMinutes?: number;
   /** PostgreSQL only; 10 seconds when absent. */
   databaseWaitMs?: number;
+  /** What answers wait for; "journal" when absent, and always on SQLite, whose journal lies on the same disk. */
+  durability?: Durability;
   /** The system's clock that nobody sets, when absent. */
   monotonicMs?: () => number;
   /** Budgets and limits beside the balances. */
@@ -76,17 +85,11 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const databaseWaitMs = deps.databaseWaitMs ?? DATABASE_WAIT_MS;
   const keepMs = (deps.journalKeepMinutes ?? KEEP_MINUTES) * 60_000;
   const opened = deps.journal ?? openJournal<LedgerItem>(dataDir, logger, { keepMs });
-  const journal = watchJournal(opened, {
-    monotonicMs: deps.monotonicMs ?? (() => performance.now()),
-    synced: deps.synced ?? (() => undefined),
-  });
+  const monotonicMs = deps.monotonicMs ?? (() => performance.now());
+  const journal = watchJournal(opened, { monotonicMs, synced: deps.synced ?? (() => undefined) });
   const lease = await takeLease(deps);
-  const outage = db.client
-    ? undefined
-    : createOutageWatch({ ...deps, monotonicMs: deps.monotonicMs ?? (() => performance.now()) });
-  const store = db.client
-    ? createSqliteStore(db.client, { ...deps, lease, journal })
-    : createPostgresStore({ ...deps, lease, journal, databaseWaitMs, answered: () => outage?.answered() });
+  const outage = db.client ? undefined : createOutageWatch({ ...deps, monotonicMs });
+  const { store, gate } = openStore({ ...deps, databaseWaitMs, monotonicMs }, { lease, journal, outage });
   const { limits } = deps;
   const available: Ledger["available"] = (payers) => availableTo(payers, outage);
   const shared =
@@ -108,8 +111,8 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
 
   const open: HoldKeeper["open"] = new IndexedSet();
   const queue = createSettlementQueue({ accounts, logger, journal, lease, store, health, open });
-  const keeper = createKeeper({ clock, options }, { open, queue, shared, available });
-  const reserveDeps = { options, accounts, health, keeper, outage, limits, shared };
+  const keeper = createKeeper({ clock, options }, { open, queue, shared, available, gate });
+  const reserveDeps = { options, accounts, health, keeper, outage, limits, shared, gate };
   const upkeep = startUpkeep({ keeper, shared, clock, logger });
 
   /** Everything that has been settled so far comes to the tables. */
@@ -126,6 +129,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
 
   limits?.readAfter(entered);
   limits?.watch(open);
+  limits?.placeBy(() => outage?.place() ?? LONE_NODE);
 
   async function flush(): Promise<void> {
     await queue.flush();
@@ -153,7 +157,8 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
     lag() {
       const waiting = store.backlog();
       const oldestMs = journal.oldestMs(journal.lastPosition - waiting);
-      return { waiting, oldestMs, refused: queue.lost() + journal.refused() };
+      const refused = queue.lost() + journal.refused();
+      return { waiting, oldestMs, refused, early: gate?.early() ?? 0 };
     },
     place: () => outage?.place() ?? LONE_NODE,
     entered,
@@ -168,6 +173,30 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       await lease.release();
     },
   };
+}
+
+/** Where what is durable in the journal goes, and what answers wait for there. */
+function openStore(
+  deps: LedgerDeps & { databaseWaitMs: number; monotonicMs: () => number },
+  {
+    lease,
+    journal,
+    outage,
+  }: { lease: NodeLease; journal: WatchedJournal<LedgerItem>; outage: OutageWatch | undefined },
+): { store: LedgerStore; gate: CommitGate | undefined } {
+  const { client } = deps.db;
+  if (client) return { store: createSqliteStore(client, { ...deps, lease, journal }), gate: undefined };
+  const store = createPostgresStore({ ...deps, lease, journal, answered: () => outage?.answered() });
+  if (deps.durability !== "database" || !outage) return { store, gate: undefined };
+  const gate = createCommitGate({
+    ...deps,
+    store,
+    outage,
+    waitMs: deps.databaseWaitMs,
+    lastPosition: () => journal.lastPosition,
+    oldestMs: () => journal.oldestMs(journal.lastPosition - store.backlog()),
+  });
+  return { store, gate };
 }
 
 /** Settlements become durable in the journal together; the store is woken for them. */
@@ -220,12 +249,14 @@ function createKeeper(
     queue: GroupCommit<LedgerItem>;
     shared: SharedReservations | undefined;
     available: Ledger["available"];
+    gate: CommitGate | undefined;
   },
 ): HoldKeeper {
-  const { open, queue, shared, available } = parts;
+  const { open, queue, shared, available, gate } = parts;
   const keeper: HoldKeeper = {
     open,
-    add: (item) => queue.add(item),
+    // What is only given back was promised to nobody.
+    add: (item) => (gate && item.row ? queue.add(item).then(() => gate.committed()) : queue.add(item)),
     lengthen(hold, more) {
       const free = available(hold);
       if (shared?.isNearZero(free, more)) return shared.lengthen(hold, more, keeper);

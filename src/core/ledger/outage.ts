@@ -23,6 +23,8 @@ export interface OutageWatch {
   answered(): void;
   /** Since its last answer; about a second at most while all is well. */
   silentMs(): number;
+  /** Asks at once; rejects with what the database said, or when it stayed silent. */
+  ask(): Promise<void>;
   /** As last heard, this one included. */
   nodesAlive(): number;
   /** This node among them, in the order of their names. */
@@ -82,6 +84,10 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
       answeredAtMs = monotonicMs();
     },
     silentMs: () => monotonicMs() - answeredAtMs,
+    async ask() {
+      await run(sql`select 1`);
+      answeredAtMs = monotonicMs();
+    },
     nodesAlive: () => nodes,
     place: () => ({ nodes, rank }),
     async start() {

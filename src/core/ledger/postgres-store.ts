@@ -2,8 +2,8 @@
 // that, and how it goes on after an outage.
 import { MAX_BATCH } from "./group-commit.ts";
 import { createPostgresApplier, PositionMoved } from "./postgres-apply.ts";
-import type { PostgresApplierDeps } from "./postgres-apply.ts";
-import type { LedgerStore } from "./store.ts";
+import type { PostgresApplier, PostgresApplierDeps } from "./postgres-apply.ts";
+import type { CommittingStore } from "./store.ts";
 
 /**
  * How long an entry waits for others before a batch begins: one transaction for all of them. Answers do not wait for the
@@ -12,13 +12,13 @@ import type { LedgerStore } from "./store.ts";
 const GATHER_MS = 200;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5000;
-/** So often within one run the mark may have moved without this process. */
+/** So often within one batch the mark may have moved without this process. */
 const MAX_MOVES = 2;
 
-export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
+export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore {
   const { logger, journal, lease } = deps;
   const applier = createPostgresApplier(deps);
-  const waiters = createWaiters();
+  const { waiters, patient, letGo } = createWaitingRoom();
   let failures = 0;
   let hasStarted = false;
   let isClosed = false;
@@ -30,47 +30,30 @@ export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
 
   /** All that there is, or as long as it fills batches or somebody waits. */
   async function drainAll(): Promise<void> {
-    let moves = 0;
     while (!isClosed && lease.isHeld) {
-      const entries = journal.read(applier.applied, MAX_BATCH);
-      if (entries.length === 0) break;
-      try {
-        await applier.apply(entries);
-      } catch (error) {
-        // Whose the tables are now is looked up at once: until then calls are answered that may belong to nobody.
-        if (!(error instanceof PositionMoved) || ++moves > MAX_MOVES) throw error;
-        applier.doubtMark();
-        continue;
-      }
+      const isThere = await applyBatch(deps, applier);
+      if (!isThere) break;
       failures = 0;
-      waiters.resolve(applier.applied);
-      if (hasStarted && waiters.isEmpty() && waiting() < MAX_BATCH) break;
+      waiters.resolve(applier.applied, undefined);
+      patient.resolve(applier.applied, true);
+      if (hasStarted && waiters.isEmpty() && patient.isEmpty() && waiting() < MAX_BATCH) break;
     }
-    waiters.resolve(Infinity);
+    waiters.resolve(Infinity, undefined);
   }
 
   function failed(error: unknown): void {
     applier.doubtMark();
     failures++;
-    waiters.resolve(Infinity);
+    waiters.resolve(Infinity, undefined);
     const level = error instanceof PositionMoved ? "info" : failures === 1 ? "error" : "debug";
-    logger[level]("settlements wait for the database", {
-      waiting: waiting(),
-      error: String(error),
-    });
-    if (!lease.isHeld) logLost();
+    logger[level]("settlements wait for the database", { waiting: waiting(), error: String(error) });
+    if (!lease.isHeld) {
+      logLost(deps, applier.applied);
+      patient.resolve(Infinity, false);
+    }
     if (isClosed || !lease.isHeld) return;
     retry = setTimeout(() => void kick(), Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS));
     retry.unref();
-  }
-
-  /** What was answered in the moments before the loss was noticed is kept: the files are not touched any more. */
-  function logLost(): void {
-    if (journal.lastPosition <= applier.applied) return;
-    logger.error("settlements of this process stand in its journal and in no book", {
-      from: applier.applied + 1,
-      to: journal.lastPosition,
-    });
   }
 
   /** Never rejects: a failure is tried again later, in growing intervals. */
@@ -82,9 +65,11 @@ export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
       .catch(failed)
       .finally(() => {
         draining = undefined;
-        if (isClosed) waiters.resolve(Infinity);
+        // What was found in the tables counts as much as what was brought there.
+        patient.resolve(applier.applied, true);
+        if (isClosed) letGo();
         // Somebody who waits, or entries that came after the last look.
-        else if (!waiters.isEmpty()) void kick();
+        else if (!waiters.isEmpty() || (failures === 0 && !patient.isEmpty())) void kick();
         else if (failures === 0 && lease.isHeld && waiting() > 0) gather();
       });
     return draining;
@@ -94,6 +79,16 @@ export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
     gathering ??= setTimeout(() => void kick(), GATHER_MS);
     gathering.unref();
     if (waiting() >= MAX_BATCH) void kick();
+  }
+
+  async function drain(): Promise<void> {
+    const position = journal.lastPosition;
+    // After a refusal connections may still be gone that nobody has tried since: then a second run finds new ones.
+    for (let runs = draining || retry ? 2 : 1; runs > 0 && position > applier.applied && !isClosed; runs--) {
+      const applied = waiters.add(position);
+      void kick();
+      await applied;
+    }
   }
 
   return {
@@ -112,44 +107,81 @@ export function createPostgresStore(deps: PostgresApplierDeps): LedgerStore {
     wake() {
       if (retry === undefined && draining === undefined) gather();
     },
-    async drain() {
-      const position = journal.lastPosition;
-      // After a refusal connections may still be gone that nobody has tried since: then a second run finds new ones.
-      for (
-        let runs = draining || retry ? 2 : 1;
-        runs > 0 && position > applier.applied && !isClosed;
-        runs--
-      ) {
-        const applied = waiters.add(position);
-        void kick();
-        await applied;
-      }
-    },
+    drain,
     backlog: () => Math.max(0, waiting()),
+    whenApplied(position) {
+      if (position <= applier.applied) return Promise.resolve(true);
+      if (isClosed || !lease.isHeld) return Promise.resolve(false);
+      const applied = patient.add(position);
+      // After a failure the next try has its time: calls that end meanwhile make no storm.
+      if (failures === 0) void kick();
+      return applied;
+    },
+    isFailing: () => failures > 0,
     close() {
       isClosed = true;
       clearTimeout(retry);
       clearTimeout(gathering);
-      waiters.resolve(Infinity);
+      letGo();
+    },
+  };
+}
+
+/** The next batch; false where nothing waits. */
+async function applyBatch({ journal }: PostgresApplierDeps, applier: PostgresApplier): Promise<boolean> {
+  for (let moves = 0; ;) {
+    const entries = journal.read(applier.applied, MAX_BATCH);
+    if (entries.length === 0) return false;
+    try {
+      await applier.apply(entries);
+      return true;
+    } catch (error) {
+      // Whose the tables are now is looked up at once: until then calls are answered that may belong to nobody.
+      if (!(error instanceof PositionMoved) || ++moves > MAX_MOVES) throw error;
+      applier.doubtMark();
+    }
+  }
+}
+
+/** What was answered in the moments before the loss was noticed is kept: the files are not touched any more. */
+function logLost({ journal, logger }: PostgresApplierDeps, applied: number): void {
+  if (journal.lastPosition <= applied) return;
+  logger.error("settlements of this process stand in its journal and in no book", {
+    from: applied + 1,
+    to: journal.lastPosition,
+  });
+}
+
+/** Those who wait for an attempt, and those who wait for its success. */
+function createWaitingRoom() {
+  const waiters = createWaiters<void>();
+  const patient = createWaiters<boolean>();
+  return {
+    waiters,
+    patient,
+    letGo: () => {
+      waiters.resolve(Infinity, undefined);
+      patient.resolve(Infinity, false);
     },
   };
 }
 
 /** Those who wait until the tables have come to a position, or could not. */
-function createWaiters() {
-  let waiting: { position: number; resolve(): void }[] = [];
+function createWaiters<T>() {
+  let waiting: { position: number; resolve(outcome: T): void }[] = [];
   return {
     isEmpty: () => waiting.length === 0,
-    add(position: number): Promise<void> {
-      const { promise, resolve } = Promise.withResolvers<void>();
+    add(position: number): Promise<T> {
+      const { promise, resolve } = Promise.withResolvers<T>();
       waiting.push({ position, resolve });
       return promise;
     },
-    resolve(upTo: number): void {
+    resolve(upTo: number, outcome: T): void {
+      if (waiting.length === 0) return;
       const reached = waiting.filter((waiter) => waiter.position <= upTo);
       if (reached.length === 0) return;
       waiting = waiting.filter((waiter) => waiter.position > upTo);
-      for (const waiter of reached) waiter.resolve();
+      for (const waiter of reached) waiter.resolve(outcome);
     },
   };
 }

@@ -17,6 +17,14 @@ export interface LedgerStore {
   close(): void;
 }
 
+/** A store that can be waited for, as far as it has come. */
+export interface CommittingStore extends LedgerStore {
+  /** True once the tables have everything up to the position; false when this process may not bring it in any more. */
+  whenApplied(position: number): Promise<boolean>;
+  /** The last try to bring something in failed, and none has succeeded since. */
+  isFailing(): boolean;
+}
+
 /** What a batch leaves of the users and keys that it charged. */
 export interface Figures {
   users: { id: number; quota: number; usedQuota: number; requestCount: number }[];

@@ -8,10 +8,10 @@ import { auditDifferences, journalBytes, readChannels, readDatabase, readDisk } 
 
 export interface SourceDeps extends Pick<
   Deps,
-  "db" | "clock" | "routing" | "picker" | "keyring" | "inbox" | "dataDir" | "version"
+  "db" | "valkey" | "clock" | "routing" | "picker" | "keyring" | "inbox" | "dataDir" | "version"
 > {
   /** Settlements on their way into the tables. */
-  lag: () => { waiting: number; oldestMs: number; refused: number };
+  lag: () => { waiting: number; oldestMs: number; refused: number; early: number };
   /** Calls in flight. */
   inFlight: () => number;
   /** When each job last succeeded on this node, Unix seconds. */
@@ -25,6 +25,7 @@ export function metricSources(deps: SourceDeps): Source[] {
   return [
     () => memoryValues(deps),
     () => channelValues(deps),
+    () => valkeyValues(deps),
     async () => {
       const { answers, skewSeconds } = await readDatabase(deps);
       return {
@@ -42,16 +43,25 @@ export function metricSources(deps: SourceDeps): Source[] {
 }
 
 function memoryValues(deps: SourceDeps): ReturnType<Source> {
-  const { waiting, oldestMs, refused } = deps.lag();
+  const { waiting, oldestMs, refused, early } = deps.lag();
   return {
     weir_inflight: [one(deps.inFlight())],
     weir_ledger_waiting: [one(waiting)],
     weir_ledger_oldest_seconds: [one(oldestMs / 1000)],
     weir_settlements_refused_total: [one(refused)],
+    weir_settlements_early_total: [one(early)],
     weir_audit_differences: [one(auditDifferences(deps))],
     weir_job_last_success_seconds: [...deps.jobs()].map(([job, at]) => one(at, { job })),
     weir_build_info: [one(1, { version: deps.version })],
   };
+}
+
+/** No figures where the site has none. */
+function valkeyValues({ valkey }: SourceDeps): ReturnType<Source> {
+  const state = valkey?.state();
+  return state
+    ? { weir_valkey_up: [one(state.isUp ? 1 : 0)], weir_valkey_missed_total: [one(state.missed)] }
+    : {};
 }
 
 function channelValues(deps: SourceDeps): ReturnType<Source> {

@@ -10,6 +10,8 @@ import { journalBytes, readDisk } from "./node-reading.ts";
 /** Times are Unix seconds, the others what their names say. */
 export interface NodeFigures {
   version: string;
+  /** What answers of the node wait for; empty where it does not say. */
+  durability: "journal" | "database" | "";
   startedAt: number;
   /** Requests of clients since the start, and those of them that upstreams or the gateway failed. */
   requests: number;
@@ -33,6 +35,7 @@ export interface FigureSources extends Pick<
   Deps,
   "observer" | "clock" | "dataDir" | "startedAt" | "version"
 > {
+  durability: "journal" | "database";
   lag: () => { waiting: number; oldestMs: number };
   inFlight: () => number;
   /** Of the event loop. */
@@ -62,7 +65,7 @@ function countRequests({ observer }: Pick<Deps, "observer">): { requests: number
 }
 
 export function createNodeFigures(sources: FigureSources): () => Promise<NodeFigures> {
-  const { clock, delays, dataDir, startedAt, version } = sources;
+  const { clock, delays, dataDir, startedAt, version, durability } = sources;
   const look = (): Look => {
     const { user, system } = process.cpuUsage();
     return { atMs: clock.monotonicMs(), delays: copyOf(delays), processorUs: user + system };
@@ -81,6 +84,7 @@ export function createNodeFigures(sources: FigureSources): () => Promise<NodeFig
     const disk = await readDisk(dataDir);
     return {
       version,
+      durability,
       startedAt,
       ...countRequests(sources),
       inFlight: sources.inFlight(),
@@ -104,9 +108,10 @@ export function readFigures(text: string): NodeFigures | undefined {
     const value = found[name];
     return typeof value === "number" && Number.isFinite(value) ? value : 0;
   };
-  const { version } = found;
+  const { version, durability } = found;
   return {
     version: typeof version === "string" ? version : "",
+    durability: durability === "journal" || durability === "database" ? durability : "",
     startedAt: number("startedAt"),
     requests: number("requests"),
     failed: number("failed"),

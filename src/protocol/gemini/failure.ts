@@ -43,6 +43,8 @@ export function decodeFailure(status: number, body: unknown, retryAfter?: string
 function statusOf({ kind, status }: Failure): string {
   // A call that its own cap does not pay can be made with another.
   if (kind === "quota" && status === 402) return "FAILED_PRECONDITION";
+  // What is over in a moment: clients come again for this status, and for no INTERNAL.
+  if (kind === "internal" && status === 503) return "UNAVAILABLE";
   const isRequests = kind === "client" || kind === "upstream-request";
   return isRequests && status === 404 ? "NOT_FOUND" : STATUS_OF[kind];
 }

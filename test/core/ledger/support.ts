@@ -14,6 +14,7 @@ import type {
   BalanceWatch,
 } from "../../../src/core/deps.ts";
 import { audit } from "../../../src/core/ledger/audit.ts";
+import type { Durability } from "../../../src/core/ledger/durability.ts";
 import { openJournal } from "../../../src/core/ledger/journal/journal.ts";
 import type { Journal } from "../../../src/core/ledger/journal/journal.ts";
 import type { LedgerItem } from "../../../src/core/ledger/items.ts";
@@ -75,6 +76,7 @@ export interface OpenOptions {
   logger?: Logger;
   limits?: Partial<AccountLimits>;
   databaseWaitMs?: number;
+  durability?: Durability;
   refreshMs?: number;
   monotonicMs?: () => number;
   balances?: BalanceWatch;
@@ -121,6 +123,7 @@ export async function openBooks(open: OpenOptions): Promise<Books> {
     ...(open.wrapJournal ? { journal: open.wrapJournal(openJournal<LedgerItem>(dataDir, logger)) } : {}),
     ...(databaseWaitMs === undefined ? {} : { databaseWaitMs }),
     ...(monotonicMs ? { monotonicMs } : {}),
+    ...(open.durability ? { durability: open.durability } : {}),
   });
   const { users, tokens, channels } = db.t;
   return {
@@ -196,7 +199,7 @@ export async function openBooks(open: OpenOptions): Promise<Books> {
 /** Books on a database of their own; further nodes may join it. */
 export interface TestBooks extends Books {
   database: TestDatabase;
-  join(nodeId: string): Promise<Books>;
+  join(nodeId: string, more?: Pick<OpenOptions, "refreshMs" | "wrap">): Promise<Books>;
 }
 
 export async function startBooks(
@@ -210,9 +213,9 @@ export async function startBooks(
   return {
     ...books,
     database,
-    async join(nodeId) {
+    async join(nodeId, more = {}) {
       const dir = mkdtempSync(join(tmpdir(), "weir-node-"));
-      const node = await openBooks({ databaseUrl, dataDir: dir, nodeId, clock: books.clock });
+      const node = await openBooks({ databaseUrl, dataDir: dir, nodeId, clock: books.clock, ...more });
       joined.push({ books: node, dir });
       return node;
     },

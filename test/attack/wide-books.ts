@@ -1,0 +1,193 @@
+// What must hold after a fault of the wide test: callers, the upstream and the books tell the same story.
+// Refuses to explain away: a call may be missing only where the process that served it was killed before it answered.
+import type { Call } from "./wide-load.ts";
+import { PATIENCE_MS } from "./wide-load.ts";
+import type { WideSite } from "./wide-site.ts";
+import { INPUT_PRICE, OUTPUT_PRICE } from "./site.ts";
+
+const ENTERED_LIMIT_MS = 30_000;
+const LOOK_MS = 100;
+/** Longer than the longest stream of the load. */
+const READ_ON_MS = 3000;
+/** Findings of one kind that are printed. */
+const MOST_TOLD = 3;
+
+/** A row of the log of what was charged. */
+interface Row {
+  requestId: string;
+  tokenId: number;
+  input: number;
+  output: number;
+  quota: number;
+  /** It was ended as its balance could not follow: then less arrived than the upstream had under way. */
+  isStopped: boolean;
+}
+
+/** When processes of a node were killed, so that what they were serving broke off. */
+export interface Kill {
+  node: number;
+  atMs: number;
+}
+
+/** Answered: the last byte arrived, so the charge must be durable. */
+const isAnswered = ({ key, outcome }: Call): boolean =>
+  key !== undefined && outcome.status === 200 && outcome.isWhole;
+
+async function rowsOf(wide: WideSite): Promise<Row[]> {
+  const text = `select request_id, token_id, prompt_tokens, completion_tokens, quota,
+    other like '%"stopped":"balance"%' as is_stopped from logs where type = 2`;
+  const rows = await wide.withBooks((books) => books.ask(text));
+  return rows.map((row) => ({
+    requestId: String(row["request_id"]),
+    tokenId: Number(row["token_id"]),
+    input: Number(row["prompt_tokens"]),
+    output: Number(row["completion_tokens"]),
+    quota: Number(row["quota"]),
+    isStopped: row["is_stopped"] === true,
+  }));
+}
+
+/** What the upstream billed, by the id of the call. */
+function billedOf(wide: WideSite): Map<string, Usage> {
+  const billed = new Map<string, Usage>();
+  for (const { id, reported } of wide.site.upstream.calls) if (reported) billed.set(id, reported);
+  return billed;
+}
+
+function wasKilled({ kind, node, outcome, beganMs, endedMs }: Call, kills: readonly Kill[]): boolean {
+  if (outcome.isWhole) return false;
+  // What a client has left is read on.
+  const untilMs = endedMs + (kind === "left" ? READ_ON_MS : 0);
+  return kills.some((kill) => kill.node === node && beganMs <= kill.atMs && untilMs >= kill.atMs);
+}
+
+interface Usage {
+  input: number;
+  output: number;
+}
+
+function agree(row: Row, usage: Usage, { key }: Call): boolean {
+  if (row.input === usage.input && row.output === usage.output) return true;
+  return row.isStopped && key?.isPoor === true && row.output < usage.output;
+}
+
+/** Compares callers and upstream with the rows; what is not right, in words. */
+function compare(wide: WideSite, rows: readonly Row[], kills: readonly Kill[]): string[] {
+  const findings: string[] = [];
+  const byRequest = new Map<string, Row>();
+  for (const row of rows) {
+    if (byRequest.has(row.requestId)) findings.push(`charged twice: ${row.requestId}`);
+    byRequest.set(row.requestId, row);
+    if (row.quota !== row.input * INPUT_PRICE + row.output * OUTPUT_PRICE)
+      findings.push(`charged ${row.quota} for ${row.input} and ${row.output} tokens: ${row.requestId}`);
+  }
+  const billed = billedOf(wide);
+  const unexplained = new Set(byRequest.keys());
+  const nameless: { call: Call; usage: Usage }[] = [];
+  for (const call of wide.load.calls) {
+    const row = byRequest.get(call.outcome.requestId);
+    const usage = billed.get(call.id);
+    if (row) unexplained.delete(row.requestId);
+    if (!row && isAnswered(call))
+      findings.push(`answered and in no book: ${call.id}, ${call.outcome.requestId}`);
+    else if (row && usage && !agree(row, usage, call))
+      findings.push(`the upstream billed ${JSON.stringify(usage)}, the book has ${JSON.stringify(row)}`);
+    else if (!row && usage) nameless.push({ call, usage });
+  }
+  // Whoever left before the first byte knows no request id: key and usage must do.
+  for (const { call, usage } of nameless) {
+    const found = [...unexplained].find((id) => {
+      const row = byRequest.get(id);
+      return row?.tokenId === call.key?.tokenId && row?.input === usage.input && row.output === usage.output;
+    });
+    if (found !== undefined) unexplained.delete(found);
+    else if (!wasKilled(call, kills))
+      findings.push(
+        `billed by the upstream and in no book: ${call.id} (${call.kind}, node ${call.node}, status ${call.outcome.status})`,
+      );
+  }
+  return findings.concat([...unexplained].map((id) => `in the book, and nobody called: ${id}`));
+}
+
+/** Figures of a node that /metrics tells, summed over its workers. */
+async function metricOf(url: string, name: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`, { keepalive: false })).text();
+  const lines = text.split("\n").filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
+  if (lines.length === 0) throw new Error(`no ${name} among the metrics`);
+  return lines.reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+}
+
+async function waitingOf(wide: WideSite): Promise<number> {
+  const counts = wide.nodes.map(({ server }) => metricOf(server.url, "weir_ledger_waiting"));
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+}
+
+export interface Judgement {
+  findings: string[];
+  /** From the end of the load until everything was entered. */
+  enteredMs: number;
+}
+
+/** Call with the load paused. Waits until everything is entered, then looks at all of it. */
+export async function judgeBooks(wide: WideSite, kills: readonly Kill[]): Promise<Judgement> {
+  const beganMs = performance.now();
+  let findings: string[];
+  let waiting: number;
+  for (;;) {
+    waiting = await waitingOf(wide);
+    findings = compare(wide, await rowsOf(wide), kills);
+    const isOver = performance.now() - beganMs > ENTERED_LIMIT_MS;
+    if ((findings.length === 0 && waiting === 0) || isOver) break;
+    await Bun.sleep(LOOK_MS);
+  }
+  const enteredMs = performance.now() - beganMs;
+  if (waiting > 0) findings.push(`${waiting} settlements still wait in journals`);
+  const below = await wide.withBooks((books) => books.ask("select id, quota from users where quota < 0"));
+  for (const row of below) findings.push(`user ${String(row["id"])} is at ${String(row["quota"])}`);
+  const audited = await wide.audit();
+  if (audited.code !== 0) findings.push(`weir audit: ${audited.text}`);
+  return { findings, enteredMs };
+}
+
+/** What callers may see while a fault lasts, beside what they always may. */
+export interface Tolerance {
+  /** Nodes whose callers may notice anything at all. */
+  hits: readonly number[];
+  /** Statuses that these may be refused with. */
+  refusals: readonly number[];
+  /** Connections to these may break. */
+  breaks: boolean;
+}
+
+/** What is said to those who have too little left, or whose call was planned to fail. */
+function isUsual({ kind, key, outcome: { status, isBroken } }: Call): boolean {
+  if (isBroken) return kind === "left";
+  if (status === 200) return true;
+  if (kind === "failing") return [429, 500, 502, 503].includes(status);
+  if (kind === "export") return status === 429;
+  return key?.isPoor === true && [403, 429].includes(status);
+}
+
+/** Calls that ended as none of these may, in words; the first few with what they were told. */
+export function strange(calls: readonly Call[], tolerance: Tolerance): string[] {
+  const isBorne = (call: Call): boolean => {
+    if (isUsual(call)) return true;
+    if (!tolerance.hits.includes(call.node)) return false;
+    return call.outcome.isBroken ? tolerance.breaks : tolerance.refusals.includes(call.outcome.status);
+  };
+  const found = calls.filter((call) => !isBorne(call));
+  const told = found.slice(0, MOST_TOLD).map(({ id, kind, node, key, outcome, beganMs, endedMs }) => {
+    const who = key ? (key.isPoor ? "poor" : "rich") : "root";
+    const how = outcome.isBroken ? "broken off" : `status ${outcome.status}`;
+    return `${id} (${kind}, ${who}, node ${node}): ${how} after ${Math.round(endedMs - beganMs)} ms, ${outcome.text.slice(0, 200)}`;
+  });
+  return found.length === 0 ? [] : [`${found.length} calls of ${calls.length} ended strangely`, ...told];
+}
+
+/** Calls that were given up as nothing came for so long. */
+export function hung(calls: readonly Call[], except: readonly number[]): Call[] {
+  return calls.filter(
+    ({ node, outcome, beganMs, endedMs }) =>
+      outcome.isBroken && endedMs - beganMs >= PATIENCE_MS && !except.includes(node),
+  );
+}

@@ -1,0 +1,182 @@
+// The load of the wide test, as operations.md section 8 has it: calls, streams, clients that leave, upstreams that fail,
+// console reads and exports, some fifty a second, at both nodes, whatever becomes of them. Everything is remembered.
+// Refuses to judge, and to call again: what a caller saw is what counts.
+import type { CallPlan } from "../support/mock-upstream.ts";
+import { callPlan } from "./site.ts";
+import type { CallOptions, Outcome } from "./site.ts";
+
+/** Longer than anybody may be kept waiting: a hold waits ten seconds for its row, an answer five for its lease. */
+export const PATIENCE_MS = 25_000;
+const PER_SECOND = 50;
+const MOST_OPEN = 220;
+const MOST_WORDS = 40;
+/** An export asks for so much of the log's end. */
+const EXPORT_SECONDS = 30;
+
+type CallKind = "json" | "stream" | "left" | "failing" | "heavy" | "console" | "export";
+
+/** Shares of a hundred. */
+const MIX: readonly (readonly [CallKind, number])[] = [
+  ["json", 60],
+  ["stream", 25],
+  ["left", 5],
+  ["failing", 5],
+  ["console", 4],
+  ["export", 1],
+];
+
+export interface LoadKey {
+  tokenId: number;
+  /** With its `sk-`. */
+  text: string;
+  isPoor: boolean;
+}
+
+export interface Call {
+  id: string;
+  kind: CallKind;
+  /** 0 or 1. */
+  node: number;
+  /** Undefined for the console. */
+  key: LoadKey | undefined;
+  outcome: Outcome;
+  beganMs: number;
+  /** Infinity while it runs. */
+  endedMs: number;
+}
+
+export interface LoadSite {
+  urls: readonly string[];
+  keys: readonly LoadKey[];
+  /** Headers of root's session, which both nodes know. */
+  rootHeaders: Readonly<Record<string, string>>;
+  random: () => number;
+}
+
+export interface Load {
+  /** In the order in which they began. */
+  calls: Call[];
+  start(): void;
+  /** Begins nothing more; resolves when everything that had begun has ended. */
+  pause(): Promise<void>;
+  /** One call at a node by a rich key, beside the load. */
+  probe(node: number): Promise<Call>;
+  /** Calls at a node whose rows in the journal are long, all at once. */
+  heavy(node: number, count: number): Promise<Call[]>;
+}
+
+/** What another dialect does not know is dropped, and named in the row. */
+const MANY_FIELDS = Object.fromEntries(
+  Array.from({ length: 45 }, (_, index) => [`unknown_${"x".repeat(70)}_${index}`, 1]),
+);
+
+const CONSOLE_PATHS = [
+  "/api/log/?p=1&page_size=20",
+  "/api/user/?p=1",
+  "/api/status",
+  "/api/log/stat",
+  "/pricing",
+];
+
+function kindOf(chance: number): CallKind {
+  let left = chance * 100;
+  for (const [kind, share] of MIX) if ((left -= share) < 0) return kind;
+  return "json";
+}
+
+export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load {
+  const calls: Call[] = [];
+  const open = new Set<Promise<void>>();
+  const rich = keys.filter(({ isPoor }) => !isPoor);
+  const poor = keys.filter(({ isPoor }) => isPoor);
+  const whole = (limit: number) => Math.floor(random() * limit);
+  const pick = <T>(list: readonly T[]): T => list[whole(list.length)] as T;
+  let timer: ReturnType<typeof setInterval> | undefined;
+
+  function record(kind: CallKind, node: number, key: LoadKey | undefined): Call {
+    const outcome = { status: 0, requestId: "", words: 0, text: "", isWhole: false, isBroken: true };
+    const began = { beganMs: performance.now(), endedMs: Number.POSITIVE_INFINITY };
+    const call: Call = { id: `wide-${calls.length}`, kind, node, key, outcome, ...began };
+    calls.push(call);
+    return call;
+  }
+
+  async function infer(call: Call, key: LoadKey): Promise<void> {
+    const { kind, id } = call;
+    const words = 1 + whole(MOST_WORDS);
+    const plan: CallPlan = { id, words, input: 3 + whole(8), firstMs: whole(60) };
+    const isAlone = random() < 0.5;
+    // A limit is what clients of small balances send.
+    const fields = kind === "heavy" ? MANY_FIELDS : key.isPoor ? { max_tokens: words } : {};
+    const options: CallOptions = { isAlone, leaveAfterMs: PATIENCE_MS, fields };
+    if (kind === "stream" || (kind === "left" && random() < 0.5))
+      Object.assign(options, { stream: true, dialect: pick(["openai-chat", "anthropic"]) });
+    if (options.stream) Object.assign(plan, { per: 4, paceMs: 20 + whole(60) });
+    if (kind === "left") Object.assign(options, { leaveAfterMs: 20 + whole(200) });
+    if (kind === "heavy") options.dialect = "anthropic";
+    // On a model of its own: its channel may rest.
+    if (kind === "failing") {
+      plan.status = pick([429, 500]);
+      options.dialect = "gemini";
+    }
+    call.outcome = await callPlan(urls[call.node] ?? "", key.text, plan, options);
+  }
+
+  async function look(call: Call, path: string): Promise<void> {
+    const { outcome } = call;
+    try {
+      const answer = await fetch(`${urls[call.node]}${path}`, {
+        headers: rootHeaders,
+        signal: AbortSignal.timeout(PATIENCE_MS),
+        keepalive: random() < 0.5,
+      });
+      outcome.status = answer.status;
+      outcome.text = (await answer.text()).slice(0, 300);
+      Object.assign(outcome, { isWhole: true, isBroken: false });
+    } catch {
+      // Nobody was there, or it went away.
+    }
+  }
+
+  function begin(kind: CallKind, node: number, key: LoadKey | undefined): Promise<Call> {
+    const call = record(kind, node, key);
+    const since = Math.floor(Date.now() / 1000) - EXPORT_SECONDS;
+    const path = kind === "export" ? `/api/log/export?type=2&start_timestamp=${since}` : pick(CONSOLE_PATHS);
+    const work = (key ? infer(call, key) : look(call, path)).finally(() => {
+      call.endedMs = performance.now();
+      open.delete(work);
+    });
+    open.add(work);
+    return work.then(() => call);
+  }
+
+  function beginOne(): void {
+    if (open.size >= MOST_OPEN) return;
+    const kind = kindOf(random());
+    const isCall = kind !== "console" && kind !== "export";
+    // Every fifth call comes from somebody who has hardly anything left.
+    const key = random() < 0.2 && kind !== "failing" ? pick(poor) : pick(rich);
+    void begin(kind, whole(urls.length), isCall ? key : undefined);
+  }
+
+  return {
+    calls,
+    start() {
+      let dueMs = performance.now();
+      timer ??= setInterval(() => {
+        const nowMs = performance.now();
+        // After a pause of this process what was missed is not made up for.
+        dueMs = Math.max(dueMs, nowMs - 200);
+        for (; dueMs <= nowMs; dueMs += 1000 / PER_SECOND) beginOne();
+      }, 10);
+    },
+    async pause() {
+      clearInterval(timer);
+      timer = undefined;
+      while (open.size > 0) await Promise.all(open);
+    },
+    probe: (node) => begin("json", node, pick(rich)),
+    heavy: (node, count) =>
+      Promise.all(Array.from({ length: count }, () => begin("heavy", node, pick(rich)))),
+  };
+}

@@ -1,0 +1,208 @@
+// A wide site for the fault test: two nodes of two workers each on one PostgreSQL, each node with a cable, a clock and (the
+// second) a small disk of its own, and two hundred keys, some of people who have hardly anything left.
+// Refuses the product's insides: faults are done to processes, connections, clocks and disks.
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openBooks } from "../support/books.ts";
+import type { Books } from "../support/books.ts";
+import { startOwnPostgres } from "../support/own-postgres.ts";
+import type { OwnPostgres } from "../support/own-postgres.ts";
+import { makeClock } from "../support/process-clock.ts";
+import type { TestClock } from "../support/process-clock.ts";
+import { descendantsOf, workersOf } from "../support/processes.ts";
+import { program, startServerProcess } from "../support/server.ts";
+import type { ServerProcess } from "../support/server.ts";
+import { startSwitch } from "../support/tcp-switch.ts";
+import type { TcpSwitch } from "../support/tcp-switch.ts";
+import { createLoad } from "./wide-load.ts";
+import type { Load, LoadKey } from "./wide-load.ts";
+import { signIn, startSite } from "./site.ts";
+import type { Person, Site } from "./site.ts";
+
+const WORKERS = 2;
+const RICH_PEOPLE = 5;
+const POOR_PEOPLE = 5;
+const KEYS = 200;
+const RICH_BALANCE = 1_000_000_000_000;
+/** Room for the journals of two workers, and little more. */
+const DISK_MEGABYTES = 48;
+const SETTINGS = { WORKERS: String(WORKERS), DRAIN_SECONDS: "5", ENCRYPTION_KEY: "one key for all nodes" };
+
+export interface WideNode {
+  server: ServerProcess;
+  /** Between it and PostgreSQL. */
+  cable: TcpSwitch;
+  clock: TestClock;
+  /** Its workers by index. */
+  workers(): Map<string, number>;
+  /** Parent and workers. */
+  pids(): number[];
+}
+
+export interface WideSite {
+  site: Site;
+  nodes: readonly [WideNode, WideNode];
+  load: Load;
+  poor: readonly Person[];
+  /** The one that is written to; a promoted standby takes its place. */
+  postgres: OwnPostgres;
+  /** The second node's disk. */
+  disk: { dir: string; fill(): void; empty(): void };
+  /** Both cables lead to this server from now on, and it is `postgres`. */
+  follow(server: OwnPostgres): Promise<void>;
+  /** The books, read past every cable. */
+  withBooks<T>(read: (books: Books) => Promise<T>): Promise<T>;
+  /** `weir audit`, beside running nodes and past every cable. */
+  audit(): Promise<{ code: number; text: string }>;
+  /** Everybody who is poor has this much. */
+  fillPoor(quota: number): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** A small disk of its own. As root only: others cannot mount, and have no business with this test's disk. */
+function mountDisk(): WideSite["disk"] & { unmount(): void } {
+  const dir = mkdtempSync(join(tmpdir(), "weir-wide-disk-"));
+  const options = `size=${DISK_MEGABYTES}m,mode=0700`;
+  const mount = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", options, "tmpfs", dir]);
+  if (mount.exitCode !== 0) throw new Error(`this test mounts a tmpfs, as root: ${mount.stderr.toString()}`);
+  return {
+    dir,
+    fill() {
+      // Halving steps until not a page is left.
+      for (let size = DISK_MEGABYTES * 1024 * 1024, step = 0; size >= 4096; step++) {
+        const path = join(dir, `ballast-${step}`);
+        try {
+          writeFileSync(path, Buffer.alloc(size));
+        } catch {
+          rmSync(path, { force: true });
+          size = Math.floor(size / 2);
+        }
+      }
+    },
+    empty() {
+      for (const name of readdirSync(dir)) if (name.startsWith("ballast")) rmSync(join(dir, name));
+    },
+    unmount() {
+      Bun.spawnSync(["umount", "-l", dir]);
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+function nodeOf(server: ServerProcess, cable: TcpSwitch, clock: TestClock): WideNode {
+  const workers = () => workersOf(server.dataDir);
+  return {
+    server,
+    cable,
+    clock,
+    workers,
+    pids: () =>
+      [
+        ...(server.pid === undefined ? [] : [server.pid, ...descendantsOf(server.pid)]),
+        ...workers().values(),
+      ].filter((pid, at, pids) => pids.indexOf(pid) === at),
+  };
+}
+
+async function makeKeys(person: Person, count: number, isPoor: boolean): Promise<LoadKey[]> {
+  const made = Array.from({ length: count }, async () => {
+    const asked = { name: "key", unlimited_quota: true };
+    const { id, key } = (await person.send("POST", "/api/token/", asked)) as { id: number; key: string };
+    return { tokenId: id, text: `sk-${key}`, isPoor };
+  });
+  return Promise.all(made);
+}
+
+async function makePeople(site: Site): Promise<{ poor: Person[]; keys: LoadKey[] }> {
+  const many = (count: number, quota: number) =>
+    Promise.all(Array.from({ length: count }, () => site.person(quota)));
+  const [rich, poor] = [await many(RICH_PEOPLE, RICH_BALANCE), await many(POOR_PEOPLE, 0)];
+  const each = (KEYS - POOR_PEOPLE) / RICH_PEOPLE;
+  const keys: LoadKey[] = [];
+  for (const person of rich) keys.push(...(await makeKeys(person, each, false)));
+  for (const person of poor) keys.push(...(await makeKeys(person, 1, true)));
+  return { poor, keys };
+}
+
+/** Root's own session: both nodes know it. */
+async function rootHeaders(url: string): Promise<Record<string, string>> {
+  const { id, cookie } = await signIn(url, "root");
+  return { cookie, "new-api-user": String(id) };
+}
+
+export async function startWideSite(random: () => number): Promise<WideSite> {
+  let postgres = await startOwnPostgres();
+  const disk = mountDisk();
+  const cables = [await startSwitch(postgres.port), await startSwitch(postgres.port)] as const;
+  const clocks = [makeClock(), makeClock()] as const;
+  const through = (cable: TcpSwitch) => {
+    const url = new URL(postgres.url);
+    url.port = String(cable.port);
+    return url.toString();
+  };
+  const env = (number: 0 | 1) => ({ ...SETTINGS, ...clocks[number].env });
+  const site = await startSite({ databaseUrl: through(cables[0]), env: env(0) });
+  const settings = {
+    DATABASE_URL: through(cables[1]),
+    SESSION_SECRET: "one secret for all nodes",
+    ...env(1),
+  };
+  const second = await startServerProcess(settings, { dataDir: disk.dir });
+  const nodes = [nodeOf(site.server, cables[0], clocks[0]), nodeOf(second, cables[1], clocks[1])] as const;
+  const { poor, keys } = await makePeople(site);
+  const urls = nodes.map(({ server }) => server.url);
+  const load = createLoad({ urls, keys, random, rootHeaders: await rootHeaders(site.server.url) });
+
+  return {
+    site,
+    nodes,
+    load,
+    poor,
+    disk,
+    get postgres() {
+      return postgres;
+    },
+    async follow(server) {
+      const before = postgres;
+      postgres = server;
+      for (const { cable } of nodes) {
+        cable.pointTo(server.port);
+        cable.restore();
+      }
+      await before.remove();
+    },
+    async withBooks(read) {
+      const books = openBooks({ dataDir: "", databaseUrl: postgres.url });
+      try {
+        return await read(books);
+      } finally {
+        await books.close();
+      }
+    },
+    async audit() {
+      const command = Bun.spawn([...program(), "audit"], {
+        env: { ...Bun.env, ...SETTINGS, DATABASE_URL: postgres.url, DATA_DIR: site.server.dataDir },
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "pipe",
+      });
+      const [out, error] = await Promise.all([
+        new Response(command.stdout).text(),
+        new Response(command.stderr).text(),
+      ]);
+      return { code: await command.exited, text: out + error };
+    },
+    async fillPoor(quota) {
+      for (const { id } of poor) await site.root.send("PUT", "/api/user/", { id, quota });
+    },
+    async remove() {
+      for (const { cable } of nodes) cable.stop();
+      await second.kill();
+      await site.remove();
+      disk.unmount();
+      for (const { clock } of nodes) clock.remove();
+      await postgres.remove();
+    },
+  };
+}

@@ -1,0 +1,154 @@
+// Two nodes of two workers each on one PostgreSQL under mixed load, and everything that can go wrong beneath them, one after
+// the other: nothing answered is lost, nobody spends what they have not got, the books agree. The ordinary run plays a minute
+// of it, WEIR_LONG all of it for ten.
+// Refuses to look at one fault alone: the site is the same from the first to the last, and what one leaves the next one meets.
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { needsOf } from "../support/processes.ts";
+import { IS_LONG } from "./site.ts";
+import { hung, judgeBooks, strange } from "./wide-books.ts";
+import type { Kill } from "./wide-books.ts";
+import { FAULTS } from "./wide-faults.ts";
+import type { Fault, Stage } from "./wide-faults.ts";
+import type { Call } from "./wide-load.ts";
+import { startWideSite } from "./wide-site.ts";
+import type { WideSite } from "./wide-site.ts";
+
+const SEED = Number(Bun.env["WEIR_SEED"] ?? 21);
+/** What the poor have at the beginning of a fault: some thirty calls each. */
+const POOR_BALANCE = 3000;
+/** In a row at each node, so that every worker is met. */
+const SERVED_IN_A_ROW = 6;
+const RECOVERY_LIMIT_MS = 30_000;
+const FAULT_LIMIT_MS = 180_000;
+/** Calls of which the load has seen the end before a fault begins. */
+const WARM_CALLS = 60;
+
+/** The same numbers for the same seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+interface Line {
+  fault: string;
+  calls: number;
+  statuses: string;
+  p99: number;
+  recoveryMs: number;
+  enteredMs: number;
+  megabytes: number;
+  descriptors: number;
+}
+
+let wide: WideSite;
+const kills: Kill[] = [];
+const lines: Line[] = [];
+
+beforeAll(async () => {
+  wide = await startWideSite(randomFrom(SEED));
+}, 90_000);
+afterAll(async () => {
+  console.table(lines);
+  await wide.remove();
+}, 60_000);
+
+const served = (calls: readonly Call[]) => calls.filter(({ outcome }) => outcome.status === 200).length;
+
+/** Of answers to those who have enough, in milliseconds. */
+function p99Of(calls: readonly Call[]): number {
+  const took = calls
+    .filter(({ kind, key, outcome }) => kind === "json" && key?.isPoor === false && outcome.status === 200)
+    .map(({ beganMs, endedMs }) => endedMs - beganMs)
+    .toSorted((a, b) => a - b);
+  return Math.round(took[Math.floor(took.length * 0.99)] ?? 0);
+}
+
+function statusesOf(calls: readonly Call[]): string {
+  const counts = new Map<string, number>();
+  for (const { kind, outcome } of calls) {
+    const name = outcome.isBroken ? (kind === "left" ? "left" : "broken") : String(outcome.status);
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return [...counts]
+    .toSorted()
+    .map(([name, count]) => `${name}: ${count}`)
+    .join(", ");
+}
+
+/** How long it takes until both nodes answer several calls in a row, after the fault's end. */
+async function recovered(): Promise<number> {
+  const beganMs = performance.now();
+  for (const node of [0, 1]) {
+    let row = 0;
+    await wide.site.until(async () => {
+      row = (await wide.load.probe(node)).outcome.status === 200 ? row + 1 : 0;
+      return row >= SERVED_IN_A_ROW;
+    }, RECOVERY_LIMIT_MS);
+  }
+  return performance.now() - beganMs;
+}
+
+async function play(fault: Fault): Promise<string[]> {
+  const { load, nodes } = wide;
+  await wide.fillPoor(POOR_BALANCE);
+  const from = load.calls.length;
+  load.start();
+  await wide.site.until(() => served(load.calls.slice(from)) >= WARM_CALLS, RECOVERY_LIMIT_MS);
+  const stage: Stage = {
+    wide,
+    isLong: IS_LONG,
+    async lasts(longSeconds, sampleSeconds = longSeconds) {
+      const overMs = performance.now() + (IS_LONG ? longSeconds : sampleSeconds) * 1000;
+      await wide.site.until(() => performance.now() >= overMs, FAULT_LIMIT_MS);
+    },
+    async kill(node, pids) {
+      kills.push({ node, atMs: performance.now() });
+      for (const pid of pids) process.kill(pid, "SIGKILL");
+    },
+  };
+  await fault.act(stage);
+  const recoveryMs = await recovered();
+  await load.pause();
+  const calls = load.calls.slice(from);
+  const { findings, enteredMs } = await judgeBooks(wide, kills);
+  const { megabytes, descriptors } = needsOf(nodes.flatMap((node) => node.pids()));
+  lines.push({
+    fault: fault.name,
+    calls: calls.length,
+    statuses: statusesOf(calls),
+    p99: p99Of(calls),
+    recoveryMs: Math.round(recoveryMs),
+    enteredMs: Math.round(enteredMs),
+    megabytes: Math.round(megabytes),
+    descriptors,
+  });
+  return [
+    ...findings,
+    ...strange(calls, fault),
+    ...hung(calls, fault.still ?? []).map(({ id, node }) => `nobody answered ${id} at node ${node}`),
+  ];
+}
+
+test.each(
+  FAULTS.filter(({ isSampled }) => IS_LONG || isSampled).map((fault) => [fault.name, fault] as const),
+)(
+  "%s",
+  async (_, fault) => {
+    expect(await play(fault)).toEqual([]);
+  },
+  FAULT_LIMIT_MS,
+);
+
+test("after all of it the nodes need what they needed at the beginning, and stop in order", async () => {
+  const [first, last] = [lines[0], lines.at(-1)];
+  expect(last?.descriptors ?? 0).toBeLessThanOrEqual((first?.descriptors ?? 0) * 1.2);
+  expect(last?.megabytes ?? 0).toBeLessThanOrEqual((first?.megabytes ?? 0) * 1.3);
+  const codes = await Promise.all(wide.nodes.map(({ server }) => server.stop()));
+  expect(codes).toEqual([0, 0]);
+  expect(await wide.audit()).toMatchObject({ code: 0 });
+}, 60_000);

@@ -1,0 +1,231 @@
+// What processes share through a Valkey: an answer in time or none, messages once each, a word in the log per outage.
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import { openValkey, valkeyScript } from "../../src/db/valkey.ts";
+import type { Valkey, ValkeySettings } from "../../src/db/valkey.ts";
+import { probeValkey } from "../../src/db/valkey-probe.ts";
+import { parseValkeyUrl } from "../../src/db/valkey-url.ts";
+import type { ValkeyAddress } from "../../src/db/valkey-url.ts";
+import { startRedis } from "../support/redis.ts";
+import type { TestRedis } from "../support/redis.ts";
+
+const COUNT = valkeyScript('return redis.call("INCRBY", KEYS[1], ARGV[1])');
+const OUTAGE_LIMIT_MS = 15_000;
+
+let redis: TestRedis;
+const opened: Valkey[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  for (const each of opened.splice(0)) each.close();
+  redis.resume();
+  await redis.start();
+});
+afterAll(() => redis.remove());
+
+function addressOf(url: string): ValkeyAddress {
+  const address = parseValkeyUrl(url);
+  if (typeof address !== "object") throw new Error(address);
+  return address;
+}
+
+async function open(
+  url = redis.url,
+  more: Partial<ValkeySettings> = {},
+): Promise<{ valkey: Valkey; told: string[] }> {
+  const told: string[] = [];
+  const valkey = await openValkey({
+    address: addressOf(url),
+    prefix: "test:",
+    monotonicMs: () => performance.now(),
+    logger: { info: (text) => told.push(text), warn: (text) => told.push(text) },
+    ...more,
+  });
+  opened.push(valkey);
+  return { valkey, told };
+}
+
+async function until(isSo: () => unknown): Promise<void> {
+  const endMs = performance.now() + OUTAGE_LIMIT_MS;
+  while (!(await isSo())) {
+    if (performance.now() > endMs) throw new Error("it did not come to pass");
+    await Bun.sleep(5);
+  }
+}
+
+/** The longest of so many questions one after another, in milliseconds. */
+async function slowest(valkey: Valkey, questions: number): Promise<number> {
+  let most = 0;
+  for (let turn = 0; turn < questions; turn++) {
+    const beganMs = performance.now();
+    await valkey.run(COUNT, ["paused"], [1]);
+    most = Math.max(most, performance.now() - beganMs);
+    await Bun.sleep(1);
+  }
+  return most;
+}
+
+test("a script answers, is loaded again where the server forgot it, and two sites do not meet", async () => {
+  const { valkey } = await open();
+  const other = await open(redis.url, { prefix: "other:" });
+  expect(await valkey.run<number>(COUNT, ["n"], [2])).toBe(2);
+  expect(await valkey.run<number>(COUNT, ["n"], [3])).toBe(5);
+  expect(await other.valkey.run<number>(COUNT, ["n"], [1])).toBe(1);
+  await redis.command("SCRIPT", "FLUSH");
+  expect(await valkey.run<number>(COUNT, ["n"], [1])).toBe(6);
+  await redis.flush();
+  expect(await valkey.run<number>(COUNT, ["n"], [1])).toBe(1);
+  const asked = Array.from({ length: 50 }, async () => valkey.run<number>(COUNT, ["n"], [1]));
+  const answers = await Promise.all(asked);
+  expect(answers).toEqual(Array.from({ length: 50 }, (_, at) => at + 2));
+});
+
+test("paused: no answer within 5 ms, then none is waited for; told once, and once when it is back", async () => {
+  const { valkey, told } = await open();
+  await valkey.run(COUNT, ["paused"], [1]);
+  redis.pause();
+  const late: unknown[] = [];
+  const beganMs = performance.now();
+  expect(await valkey.run(COUNT, ["late"], [7], (answer) => late.push(answer))).toBeUndefined();
+  // The timers of a busy machine come late by themselves; what is not the deadline's is seconds long.
+  expect(performance.now() - beganMs).toBeLessThan(50);
+  await slowest(valkey, 3);
+  expect(valkey.state()).toMatchObject({ isUp: false });
+  expect(valkey.run(COUNT, ["paused"], [1])).toBeUndefined();
+  expect(told).toEqual(["Valkey is away: each process limits by what it knows"]);
+  redis.resume();
+  await until(() => valkey.state().isUp);
+  expect(late).toEqual([7]);
+  expect(told).toHaveLength(2);
+  expect(told[1]).toStartWith("Valkey is back");
+  expect(await valkey.run<number>(COUNT, ["late"], [1])).toBe(8);
+});
+
+test("a process that was busy itself takes no answer for a missing one", async () => {
+  const { valkey } = await open();
+  for (let turn = 1; turn <= 20; turn++) {
+    const asked = valkey.run<number>(COUNT, ["busy"], [1]);
+    const endMs = performance.now() + 12;
+    while (performance.now() < endMs);
+    expect(await asked).toBe(turn);
+  }
+  expect(valkey.state()).toEqual({ isUp: true, reason: "", missed: 0 });
+});
+
+test("killed and back: shared again within two seconds, by itself, also a silence that no call noticed", async () => {
+  const { valkey, told } = await open();
+  await redis.stop();
+  await until(() => !valkey.state().isUp);
+  expect(valkey.run(COUNT, ["n"], [1])).toBeUndefined();
+  await redis.start();
+  const beganMs = performance.now();
+  await until(() => valkey.state().isUp);
+  expect(performance.now() - beganMs).toBeLessThan(2000);
+  redis.pause();
+  await until(() => !valkey.state().isUp);
+  redis.resume();
+  await until(() => valkey.state().isUp);
+  expect(told.map((text) => text.slice(0, 14))).toEqual([
+    "Valkey is away",
+    "Valkey is back",
+    "Valkey is away",
+    "Valkey is back",
+  ]);
+});
+
+test("messages come once each, to everybody, and whoever listens hears of a gap after each new connection", async () => {
+  const one = await open();
+  const two = await open();
+  const heard: string[] = [];
+  let gaps = 0;
+  two.valkey.subscribe(
+    "news",
+    (text) => heard.push(text),
+    () => gaps++,
+  );
+  await until(() => gaps === 1);
+  one.valkey.publish("news", "first");
+  two.valkey.publish("news", "own");
+  await until(() => heard.length === 2);
+  await redis.stop();
+  await redis.start();
+  await until(() => gaps === 2 && one.valkey.state().isUp);
+  one.valkey.publish("news", "second");
+  await until(() => heard.length >= 3);
+  two.valkey.subscribe(
+    "more",
+    (text) => heard.push(`more ${text}`),
+    () => gaps++,
+  );
+  await until(() => gaps === 3);
+  one.valkey.publish("more", "third");
+  await until(() => heard.length >= 4);
+  expect(heard.toSorted()).toEqual(["first", "more third", "own", "second"]);
+  // Its connection alone is cut: the commands' goes on.
+  await redis.command("CLIENT", "KILL", "TYPE", "pubsub");
+  await until(() => gaps === 5);
+});
+
+test("a start without the server goes on, and finds it later", async () => {
+  await redis.stop();
+  const { valkey, told } = await open();
+  expect([valkey.state().isUp, told.length]).toEqual([false, 1]);
+  await redis.start();
+  await until(() => valkey.state().isUp);
+  expect(await valkey.run<number>(COUNT, ["n"], [1])).toBe(1);
+});
+
+test("password, user and number are used; a wrong one is refused by a sentence without it", async () => {
+  const closed = await startRedis({ password: "p@ss word/%" });
+  try {
+    const secret = encodeURIComponent("p@ss word/%");
+    const at = `127.0.0.1:${closed.port}`;
+    const { valkey } = await open(`valkey://default:${secret}@${at}/3`);
+    expect(await valkey.run<number>(COUNT, ["n"], [1])).toBe(1);
+    const refused = async (url: string) => String(await open(url).catch((error: unknown) => error));
+    expect(await refused(`redis://:nonsense@${at}`)).toContain(
+      `REDIS_URL names ${at}, which refuses: WRONGPASS`,
+    );
+    expect(await refused(`redis://who:nonsense@${at}`)).not.toContain("nonsense");
+    expect(await refused(`redis://${at}`)).toContain("NOAUTH");
+    expect(await refused(`redis://:${secret}@${at}/99`)).toContain("DB index is out of range");
+    using web = Bun.serve({ port: 0, fetch: () => new Response("hello") });
+    expect(await refused(`redis://127.0.0.1:${web.port}`)).toContain("does not speak the protocol");
+  } finally {
+    await closed.remove();
+  }
+});
+
+test("a probe tells what the server does when it is full, and does not wait for one that is paused", async () => {
+  expect(await probeValkey(addressOf(redis.url))).toMatchObject({
+    kind: "answers",
+    evictionPolicy: "noeviction",
+    version: expect.stringMatching(/^\d+\.\d+/),
+  });
+  redis.pause();
+  expect(await probeValkey(addressOf(redis.url), 100)).toEqual({
+    kind: "silent",
+    reason: "it does not answer",
+  });
+});
+
+test.each([
+  ["redis://h", { host: "h", port: 6379, isTls: false, user: "", password: "", database: 0 }],
+  ["rediss://u:p%40@h:7/2", { host: "h", port: 7, isTls: true, user: "u", password: "p@", database: 2 }],
+  ["valkeys://[::1]:7/", { host: "::1", port: 7, isTls: true, database: 0 }],
+])("%s is read", (url, parts) => {
+  expect(parseValkeyUrl(url)).toMatchObject(parts);
+});
+
+test.each([
+  "redis:h",
+  "http://h",
+  "redis://",
+  "redis://h/x",
+  "redis://h/1/2",
+  "redis://h/70000",
+  "redis://:%@h",
+])("%s is refused by a sentence", (url) => {
+  expect(parseValkeyUrl(url)).toBeString();
+});

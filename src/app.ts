@@ -60,6 +60,7 @@ import type { Database } from "./db/database.ts";
 import { openValkey } from "./db/valkey.ts";
 import type { Valkey } from "./db/valkey.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
+import { lookEvery } from "./db/look-around.ts";
 import { backupPlan } from "./backup-process.ts";
 import type { Env } from "./env.ts";
 import { refuseHalfImported } from "./import/state.ts";
@@ -236,7 +237,7 @@ function beginWork(
     deps,
     jobsOf(deps, watch, () => pollTasks(deps), { logRetentionDays, backups }),
   );
-  const loop = watchEventLoop();
+  const loop = watchEventLoop({ lookEvery });
   const modelDays = createModelDays({ ...deps, models: deps.observer.figures.models });
   const metrics = metricsOf(deps, loop, { ledger, relay, jobs });
   const gateway: Gateway = {

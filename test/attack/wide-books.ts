@@ -32,7 +32,7 @@ interface Kill {
 }
 
 /** When a node's processes stood still. */
-export interface Still {
+interface Still {
   node: number;
   fromMs: number;
   toMs: number;

@@ -1,11 +1,14 @@
 // Every question that the console asks the log, by name: what the bench times and a test explains.
+import { margins } from "../src/core/costs/margins.ts";
+import type { MARGIN_DIMENSIONS } from "../src/core/costs/margins.ts";
+import { cacheRates } from "../src/core/logs/cache-rates.ts";
 import { dashboard } from "../src/core/logs/dashboard.ts";
 import type { Dimension } from "../src/core/logs/dashboard.ts";
 import { END_OF_TIME } from "../src/core/logs/filter.ts";
 import type { LogFilter } from "../src/core/logs/filter.ts";
 import { logHistogram } from "../src/core/logs/histogram.ts";
 import { listLogs, searchLogs } from "../src/core/logs/list.ts";
-import { logStat } from "../src/core/logs/statistics.ts";
+import { logStat, quotaSeries } from "../src/core/logs/statistics.ts";
 import type { Deps } from "../src/core/deps.ts";
 import { DAYS } from "./log-rows.ts";
 
@@ -43,6 +46,15 @@ export function questions(deps: Deps, rows: number): LogQuestion[] {
         zone: deps.options.get("site.time_zone"),
       }),
   });
+  const zone = deps.options.get("site.time_zone");
+  const margin = (by: (typeof MARGIN_DIMENSIONS)[number]): LogQuestion => ({
+    name: `margin by ${by}, ${DAYS} days`,
+    ask: () => margins(deps, { ...last(DAYS), by, zone }),
+  });
+  const cache = (by: "channel" | "model" | "user"): LogQuestion => ({
+    name: `caches by ${by}, ${DAYS} days`,
+    ask: () => cacheRates(deps, { ...last(DAYS), by }),
+  });
   return [
     list("newest", {}),
     list("page 100", {}, 1980),
@@ -59,12 +71,15 @@ export function questions(deps: Deps, rows: number): LogQuestion[] {
     list("of a key's name", { tokenName: "a key of user 700" }),
     list("of a request id", { requestId: `bench-${String(rows >> 1).padStart(12, "0")}` }),
     list("of errors", { type: 5 }),
+    list("of errors, the middle", { type: 5 }, rows / 80),
+    list("of errors of a group", { type: 5, group: "vip" }),
     list("of errors of a model", { type: 5, modelName: "model-59" }),
     list("of top-ups of a user", { type: 1, userId: 700 }),
     list("no model matches", { modelName: "none" }),
     list("no channel matches", { channelId: 9999 }),
     list("no user matches", { userId: 999_999 }),
     list("no key's name matches", { tokenName: "nobody's" }),
+    list("no row of the playground's matches", { tokenName: "playground-none" }),
     { name: "search for a text", ask: () => searchLogs(deps, "no such text", 100) },
     stat("of all", {}),
     stat("of a user", { userId: 1 }),
@@ -74,9 +89,21 @@ export function questions(deps: Deps, rows: number): LogQuestion[] {
     strip("of all", DAYS),
     strip("of a channel", DAYS, { channelId: 7 }),
     strip("of a user", DAYS, { userId: 1 }),
+    strip("of errors", DAYS, { type: 5 }),
     ...[7, 30, DAYS].map((days) => chart("model", days)),
-    chart("user", DAYS),
-    chart("channel", DAYS),
+    ...(["user", "channel", "key"] as const).flatMap((by) => [chart(by, 7), chart(by, DAYS)]),
     chart("model", DAYS, 700),
+    chart("model", DAYS, 1),
+    chart("key", DAYS, 1),
+    ...(["channel", "model", "group"] as const).map((by) => margin(by)),
+    ...(["channel", "model", "user"] as const).map((by) => cache(by)),
+    {
+      name: "series by hour and model, 30 days",
+      ask: () => quotaSeries(deps, { from: now - 30 * DAY, to: now }),
+    },
+    {
+      name: "series by hour and model of a user, 30 days",
+      ask: () => quotaSeries(deps, { user: { id: 1, username: "user-1" }, from: now - 30 * DAY, to: now }),
+    },
   ];
 }

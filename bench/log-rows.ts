@@ -49,6 +49,8 @@ function numbers(isPostgres: boolean, from: number, to: number): string {
     : `(with recursive series(i) as (select ${from} union all select i + 1 from series where i < ${to}) select i from series where true)`;
 }
 
+const ofCalls = (column: string) => `sum(case when type = 2 then ${column} else 0 end)`;
+
 /** Fills log and sums; `tell` hears what is done. Users, models and channels are used unevenly, as they are. */
 export async function fillLog(deps: FillDeps, rows: number, tell: (text: string) => void): Promise<void> {
   const { db, clock } = deps;
@@ -99,10 +101,11 @@ export async function fillLog(deps: FillDeps, rows: number, tell: (text: string)
   await statement(
     deps,
     `insert into rollups (hour, user_id, model_name, channel_id, token_id, "group", count, quota, prompt_tokens,
-      completion_tokens, use_time_ms, logged_count, logged_quota)
-    select created_at - created_at % 3600 as h, user_id, model_name, channel_id, token_id, "group", count(*), sum(quota),
-      sum(prompt_tokens), sum(completion_tokens), sum(use_time_ms), count(*), sum(quota)
-    from logs where type = 2 group by 1, 2, 3, 4, 5, 6`,
+      completion_tokens, use_time_ms, logged_count, logged_quota, error_count)
+    select created_at - created_at % 3600 as h, user_id, model_name, channel_id, token_id, "group", ${ofCalls("1")},
+      ${ofCalls("quota")}, ${ofCalls("prompt_tokens")}, ${ofCalls("completion_tokens")}, ${ofCalls("use_time_ms")},
+      ${ofCalls("1")}, ${ofCalls("quota")}, sum(case when type = 5 then 1 else 0 end)
+    from logs where type in (2, 5) group by 1, 2, 3, 4, 5, 6`,
   );
   tell("hourly sums");
   const { rollupDays } = db.t;

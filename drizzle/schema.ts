@@ -644,6 +644,8 @@ export function buildSchema(d: Dialect) {
     cacheRead: d.big().notNull().default(0),
     /** What the same calls would have cost without a cache, less what they cost; below 0 where writing cost more. */
     cacheSaved: d.big().notNull().default(0),
+    /** Failed calls that stand as rows of their own in the log; they are no part of count. */
+    errorCount: d.big().notNull().default(0),
   });
 
   /** Hourly sums, written in the settle transaction and never cleared: every statistic and the audit read these. */
@@ -679,6 +681,11 @@ export function buildSchema(d: Dialect) {
     "rollups_by_user",
     { day: d.big().notNull(), userId: d.big().notNull(), ...callSums() },
     (t) => [d.primaryKey({ columns: [t.day, t.userId] })],
+  );
+  const rollupsByToken = d.table(
+    "rollups_by_token",
+    { day: d.big().notNull(), tokenId: d.big().notNull(), ...callSums() },
+    (t) => [d.primaryKey({ columns: [t.day, t.tokenId] })],
   );
   const rollupsByChannel = d.table(
     "rollups_by_channel",
@@ -1315,6 +1322,15 @@ export function buildSchema(d: Dialect) {
     checkedAt: d.big().notNull(),
   });
 
+  /** Months of the hourly sums that agreed with the coarse ones (core/ledger/audit-sums.ts), and when it was looked; 0 as above. */
+  const auditSums = d.table("audit_sums", {
+    /** The month's first day, as the coarse sums count days. */
+    month: d.big().primaryKey(),
+    /** Of its coarse sums. */
+    digest: d.big().notNull(),
+    checkedAt: d.big().notNull(),
+  });
+
   /**
    * What needs a person (core/inbox): one row for each kind and subject, opened again where the cause comes back. Times are
    * Unix seconds; 0 = never.
@@ -1374,6 +1390,7 @@ export function buildSchema(d: Dialect) {
     rollups,
     rollupsByModel,
     rollupsByUser,
+    rollupsByToken,
     rollupsByChannel,
     rollupDays,
     modelDays,
@@ -1398,6 +1415,7 @@ export function buildSchema(d: Dialect) {
     setups,
     nodes,
     auditMonths,
+    auditSums,
     marks,
     inboxItems,
   };

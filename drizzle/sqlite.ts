@@ -27,6 +27,7 @@ export const {
   rollups,
   rollupsByModel,
   rollupsByUser,
+  rollupsByToken,
   rollupsByChannel,
   rollupDays,
   channelCosts,
@@ -52,6 +53,7 @@ export const {
   setups,
   nodes,
   auditMonths,
+  auditSums,
   inboxItems,
   marks,
 } = schema;

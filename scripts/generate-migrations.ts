@@ -4,6 +4,7 @@
 // schema change uses until the first release; a database of another build is then refused (src/db/migrate.ts).
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { onlyAdds } from "../drizzle/migration.ts";
+import { rowChangeStatements } from "../drizzle/row-changes.ts";
 
 interface JournalEntry {
   idx: number;
@@ -60,8 +61,18 @@ function partitioned(text: string): string {
 ${rest}${text.slice(end + 3)}`;
 }
 
+/**
+ * Nor does it know triggers: on PostgreSQL whoever changes accounts, keys, channels or their costs has their ids noted, beside
+ * the transaction that did (drizzle/row-changes.ts). It belongs to the migration that makes these tables.
+ */
+function withRowChanges(text: string): string {
+  const hasBoth = text.includes('CREATE TABLE "users" (') && text.includes('CREATE TABLE "tokens" (');
+  if (!hasBoth || text.includes("row_changes")) return text;
+  return [text.trimEnd(), ...rowChangeStatements()].join("\n--> statement-breakpoint\n") + "\n";
+}
+
 for (const file of new Bun.Glob("drizzle/migrations/postgres/*.sql").scanSync("."))
-  writeFileSync(file, partitioned(readFileSync(file, "utf8")));
+  writeFileSync(file, withRowChanges(partitioned(readFileSync(file, "utf8"))));
 
 const imports: string[] = [];
 const lists: string[] = [];

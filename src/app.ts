@@ -121,6 +121,8 @@ export interface Overrides {
   lookup?: Lookup;
   /** How long an upstream is read on for its usage once the client has left. */
   drainMs?: number;
+  /** How many milliseconds an answer of the Valkey is waited for. */
+  valkeyTicks?: number;
   /** Rails of payment in place of the shipped ones; their options have been made known (`addRailOptions`). */
   rails?: readonly PaymentRail[];
   /** What the inbox takes for the space on the disk, and for an outage. */
@@ -150,10 +152,19 @@ async function connectPatiently(env: Env, logger: Logger): Promise<Database> {
 async function valkeyOf(
   { valkey }: Env,
   { db, clock, logger }: Pick<Deps, "db" | "clock" | "logger">,
+  deadlineTicks: number | undefined,
 ): Promise<Valkey | undefined> {
   if (!valkey) return undefined;
   const prefix = `weir:${((await databaseNumber(db)) ?? 0).toString(36)}:`;
-  return openValkey({ address: valkey, prefix, monotonicMs: () => clock.monotonicMs(), logger });
+  const opened = await openValkey({
+    address: valkey,
+    prefix,
+    monotonicMs: () => clock.monotonicMs(),
+    logger,
+    deadlineTicks,
+  });
+  db.carryChanges(opened);
+  return opened;
 }
 
 const accessTo =
@@ -267,7 +278,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   // Before anything is left in the directory: a start that ends here is a first start again.
   await settleIn(db, env.dataDir, env.startsNew);
   await refuseHalfImported(db);
-  const valkey = await valkeyOf(env, { db, clock, logger });
+  const valkey = await valkeyOf(env, { db, clock, logger }, overrides.valkeyTicks);
   const nowSeconds = Math.floor(clock.nowMs() / 1000);
   const seal = await openSealer(db, encryptionSecret(env.encryptionKey, env.keyDir), nowSeconds);
   const options = await createOptions(db, seal);

@@ -51,7 +51,7 @@ const RULES: Record<string, readonly string[]> = {
     "drizzle",
   ],
   /** Budgets and limits of keys and users, which the ledger asks before it holds anything. */
-  "src/core/limits": ["src/core/deps.ts", "src/core/options", "src/db", "src/shared"],
+  "src/core/limits": ["src/core/deps.ts", "src/core/kit", "src/core/options", "src/db", "src/shared"],
   "src/core/ledger": [
     "src/core/deps.ts",
     "src/core/kit",

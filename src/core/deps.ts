@@ -8,7 +8,9 @@ import type { Guard } from "../net/guard.ts";
 import type { Reach } from "../net/reach.ts";
 import type { AffinityStore } from "./channels/affinity.ts";
 import type { Catalogue } from "./channels/catalogue.ts";
-import type { CapState, NodePlace } from "./channels/caps.ts";
+import type { CapState } from "./channels/caps.ts";
+import type { NodePlace } from "./kit/node-share.ts";
+import type { RateClaim } from "./limits/shared-rates.ts";
 import type { LimitBook } from "./limits/limits.ts";
 import type { KeyLimits, LimitFields } from "../shared/key-limits.ts";
 import type { CostBook } from "./costs/book.ts";
@@ -248,6 +250,8 @@ export interface ReserveRequest {
   /** Tokens that it reads, and with an answer of the usual length: what limits of tokens a minute count at first. */
   promptTokens?: number;
   tokens?: number;
+  /** Under the rate of the site, which all processes are asked about together with its other limits. */
+  rate?: RateClaim | undefined;
 }
 
 type CreditKind =

@@ -1,6 +1,6 @@
 // Where an import writes: batches that commit with their number, so that a run which was killed goes on behind the last one.
 // Refuses to write anything in a dry run; the same steps run, and their rows are thrown away.
-import { sql } from "drizzle-orm";
+import { gt, sql } from "drizzle-orm";
 import { sumOf } from "../db/database.ts";
 import type { Database, Orm, Steps } from "../db/database.ts";
 import { insertRows } from "./insert.ts";
@@ -78,6 +78,7 @@ export async function readSums(db: Database): Promise<Sums> {
         first: sql<number>`min(${rollups.hour})`.mapWith(Number),
       })
       .from(rollups)
+      .where(gt(rollups.count, 0))
       .groupBy(rollups[id]);
     return new Map(rows.map(({ id: key, ...sum }) => [key, sum]));
   };

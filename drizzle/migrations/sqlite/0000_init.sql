@@ -29,6 +29,12 @@ CREATE TABLE `audit_months` (
 	`checked_at` integer NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `audit_sums` (
+	`month` integer PRIMARY KEY NOT NULL,
+	`digest` integer NOT NULL,
+	`checked_at` integer NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `auth_flows` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`kind` text NOT NULL,
@@ -584,6 +590,7 @@ CREATE TABLE `rollups` (
 	`cache_input` integer DEFAULT 0 NOT NULL,
 	`cache_read` integer DEFAULT 0 NOT NULL,
 	`cache_saved` integer DEFAULT 0 NOT NULL,
+	`error_count` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`hour`, `user_id`, `model_name`, `channel_id`, `token_id`, `group`)
 );
 --> statement-breakpoint
@@ -607,6 +614,7 @@ CREATE TABLE `rollups_by_channel` (
 	`cache_input` integer DEFAULT 0 NOT NULL,
 	`cache_read` integer DEFAULT 0 NOT NULL,
 	`cache_saved` integer DEFAULT 0 NOT NULL,
+	`error_count` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`day`, `model_name`, `channel_id`, `group`)
 );
 --> statement-breakpoint
@@ -627,7 +635,29 @@ CREATE TABLE `rollups_by_model` (
 	`cache_input` integer DEFAULT 0 NOT NULL,
 	`cache_read` integer DEFAULT 0 NOT NULL,
 	`cache_saved` integer DEFAULT 0 NOT NULL,
+	`error_count` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`hour`, `model_name`)
+);
+--> statement-breakpoint
+CREATE TABLE `rollups_by_token` (
+	`day` integer NOT NULL,
+	`token_id` integer NOT NULL,
+	`count` integer DEFAULT 0 NOT NULL,
+	`quota` integer DEFAULT 0 NOT NULL,
+	`prompt_tokens` integer DEFAULT 0 NOT NULL,
+	`completion_tokens` integer DEFAULT 0 NOT NULL,
+	`use_time_ms` integer DEFAULT 0 NOT NULL,
+	`logged_count` integer DEFAULT 0 NOT NULL,
+	`logged_quota` integer DEFAULT 0 NOT NULL,
+	`cost_nanos` integer DEFAULT 0 NOT NULL,
+	`cost_count` integer DEFAULT 0 NOT NULL,
+	`cost_quota` integer DEFAULT 0 NOT NULL,
+	`lost_nanos` integer DEFAULT 0 NOT NULL,
+	`cache_input` integer DEFAULT 0 NOT NULL,
+	`cache_read` integer DEFAULT 0 NOT NULL,
+	`cache_saved` integer DEFAULT 0 NOT NULL,
+	`error_count` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`day`, `token_id`)
 );
 --> statement-breakpoint
 CREATE TABLE `rollups_by_user` (
@@ -647,6 +677,7 @@ CREATE TABLE `rollups_by_user` (
 	`cache_input` integer DEFAULT 0 NOT NULL,
 	`cache_read` integer DEFAULT 0 NOT NULL,
 	`cache_saved` integer DEFAULT 0 NOT NULL,
+	`error_count` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`day`, `user_id`)
 );
 --> statement-breakpoint

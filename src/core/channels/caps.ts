@@ -1,5 +1,7 @@
 // Caps of channels and keys: calls at once, requests and tokens a minute; a place is leased for the whole attempt.
 // Never exceeded on a node in any sixty seconds; several nodes have a share each (`shareOf`), which is a sum that is exact.
+import { shareOf } from "../kit/node-share.ts";
+import type { NodePlace } from "../kit/node-share.ts";
 import type { Caps, Channel } from "./rows.ts";
 
 const SLOT_MS = 1000;
@@ -7,18 +9,6 @@ const SLOT_MS = 1000;
 const SLOTS = 61;
 /** Where only a call that ends makes room. */
 const ASK_AGAIN_MS = 1000;
-
-/** Which of the living nodes this one is, from 0. */
-export interface NodePlace {
-  nodes: number;
-  rank: number;
-}
-
-/** What of a cap is this node's: all nodes together have exactly the cap; the rest of the division goes round by id. */
-export function shareOf(cap: number, { nodes, rank }: NodePlace, id: number): number {
-  const extra = (rank + id) % nodes < cap % nodes ? 1 : 0;
-  return Math.floor(cap / nodes) + extra;
-}
 
 /** A sum over the last minute, in slots of a second. */
 class MinuteSum {

@@ -1,6 +1,6 @@
 // What providers billed beside what was reckoned, by UTC day and upstream model: how far apart, and whether tokens or
 // prices are the reason. Refuses to change a price of sale: what it offers is a cost row, from now on.
-import { and, asc, desc, eq, gte, inArray, lt, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, gte, inArray, lt, ne, or, sql } from "drizzle-orm";
 import { sumOf } from "../../db/database.ts";
 import type { Deps } from "../deps.ts";
 import { upstreamModel } from "../channels/rows.ts";
@@ -171,7 +171,14 @@ async function addOurs({ db }: DriftDeps, channel: Channel, { from, to }: DriftQ
       costed: sumOf(rollups.costCount),
     })
     .from(rollups)
-    .where(and(eq(rollups.channelId, channel.id), gte(rollups.hour, from), lt(rollups.hour, to)))
+    .where(
+      and(
+        eq(rollups.channelId, channel.id),
+        gte(rollups.hour, from),
+        lt(rollups.hour, to),
+        or(gt(rollups.count, 0), ne(rollups.costNanos, 0)),
+      ),
+    )
     .groupBy(day, rollups.modelName);
   for (const row of rows) {
     const model = upstreamModel(channel, row.model);

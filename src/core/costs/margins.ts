@@ -207,7 +207,8 @@ async function sumsBy(
   );
   const sums = new Map<string, Raw>();
   for (const { id, ...raw } of found.flat()) sums.set(String(id), add(sums.get(String(id)) ?? NOTHING, raw));
-  return [...sums].map(([id, raw]) => ({ id, ...raw }));
+  // Errors alone brought and cost nothing.
+  return [...sums].flatMap(([id, raw]) => (raw.calls > 0 || raw.nanos !== 0 ? [{ id, ...raw }] : []));
 }
 
 async function split(deps: MarginDeps, query: MarginQuery, quotaPerUnit: number): Promise<MarginRow[]> {

@@ -26,8 +26,11 @@ export interface RateLimiter {
    * success until `ended`: otherwise any number of simultaneous ones would pass.
    */
   admit(userId: number, rule: RateRule, nowMs: number): RateRefusal | undefined;
-  /** Call once for every admitted request. `isSuccess`: it was answered with a status below 400. */
-  ended(userId: number, rule: RateRule, isSuccess: boolean, nowMs: number): void;
+  /**
+   * Call once for every admitted request. `isSuccess`: it was answered with a status below 400; `isUndone`: another process
+   * had no room for it, it does not count.
+   */
+  ended(userId: number, rule: RateRule, isSuccess: boolean, nowMs: number, isUndone?: boolean): void;
   state(userId: number, rule: RateRule, nowMs: number): RateState;
 }
 
@@ -157,11 +160,12 @@ export function createRateLimiter(): RateLimiter {
       open.set(userId, openCount + 1);
       return undefined;
     },
-    ended(userId, rule, isSuccess, nowMs) {
+    ended(userId, rule, isSuccess, nowMs, isUndone = false) {
       if (rule.windowMs <= 0) return;
       const openCount = open.get(userId) ?? 0;
       if (openCount > 1) open.set(userId, openCount - 1);
       else open.delete(userId);
+      if (isUndone && rule.total > 0) takeBack(totals.of(userId, rule.windowMs, rule.total, nowMs));
       if (isSuccess) add(successes.of(userId, rule.windowMs, rule.success, nowMs), nowMs);
     },
     state(userId, rule, nowMs) {

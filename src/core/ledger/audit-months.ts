@@ -1,5 +1,5 @@
-// The audit of the log's rows, month by month (UTC): user by user and hour by hour they add up to what the hourly sums say
-// was logged. A month that is over and agreed is closed: what its sums and its rows were like stays in `audit_months`.
+// The audit of the log's rows, calls and errors, month by month (UTC): user by user and hour by hour they add up to what the
+// hourly sums say was logged. A month that is over and agreed is closed: what its sums and its rows were like stays in `audit_months`.
 // Nothing has to re-open it: a late settlement, a refund, an import or a clearing changes the sums, or which hours count, and
 // so the sums' digest, which every audit compares; then the rows are read again. Who changes rows alone is found by
 // `weir audit --full`, or within a month: a closed month is read again after that time, one an audit.
@@ -56,6 +56,8 @@ const COLUMNS = ["id", "user_id", "created_at", "quota", "prompt_tokens", "compl
 const raw = (text: string): SQL => sql.raw(text);
 const remainder = (text: string): string => `((${text}) % ${PRIME})`;
 
+const CALL = raw(String(LogType.consume));
+const ERROR = raw(String(LogType.error));
 /** A row's money and place as one number; what names people, which erasing takes out, is not in it. */
 const ROW_MIX = raw(
   COLUMNS.slice(1).reduce(
@@ -63,11 +65,10 @@ const ROW_MIX = raw(
     remainder("id"),
   ),
 );
-/** What an hourly sum says was logged, and where; 0 where nothing was. */
+/** What an hour's sums of a model say was logged; 0 where nothing was. */
 const SUM_MIX = raw(
   remainder(
-    `${remainder(`user_id % ${PRIME} * 1009 + token_id % ${PRIME} * 31 + channel_id % ${PRIME} * 7 + hour / ${HOUR}`)}
-      * ${remainder(`logged_quota % ${PRIME} * 7 + logged_count`)}`,
+    `${remainder(`hour / ${HOUR}`)} * ${remainder(`logged_quota % ${PRIME} * 7 + logged_count + error_count * 13`)}`,
   ),
 );
 
@@ -75,8 +76,22 @@ const SUM_MIX = raw(
 const FIRST_HOUR = raw(`(select coalesce(max(value), 0) + ${HOUR - 1}
   - (coalesce(max(value), 0) + ${HOUR - 1}) % ${HOUR} from marks where key = 'logs:clearedBefore')`);
 
-const sumsIn = ({ from, to }: Month): SQL =>
-  sql`from rollups where hour >= ${from} and hour < ${to} and hour >= ${FIRST_HOUR}`;
+const sumsIn = (table: string, { from, to }: Month): SQL =>
+  sql`from ${raw(table)} where hour >= ${from} and hour < ${to} and hour >= ${FIRST_HOUR}`;
+
+/**
+ * The digest of the month's sums: of those by model, because what changes an hourly sum changes these in the same
+ * transaction; made of the hourly ones while these are being filled.
+ */
+function digestOfSums(month: Month): SQL {
+  const isWhole = raw("(select coalesce(max(from_hour), 1) from rollup_days) = 0");
+  const sums = raw(
+    "sum(logged_quota) as logged_quota, sum(logged_count) as logged_count, sum(error_count) as error_count",
+  );
+  return sql`(select cast(coalesce(sum(${SUM_MIX}), 0) % ${raw(String(PRIME))} as bigint) from (
+      select hour, logged_quota, logged_count, error_count ${sumsIn("rollups_by_model", month)} and ${isWhole}
+      union all select hour, ${sums} ${sumsIn("rollups", month)} and not ${isWhole} group by hour, model_name) as by_hour)`;
+}
 
 /** Differences by user and hour, and a line with the digests of sums and rows: all of one snapshot. */
 function comparison(month: Month): SQL {
@@ -87,20 +102,25 @@ function comparison(month: Month): SQL {
       cast(${raw(expected)} as bigint) as expected, cast(${raw(found)} as bigint) as found from sides
       where ${raw(expected)} <> ${raw(found)}`;
   return sql`with sides as materialized (
-      select user_id, hour, sum(rolled_quota) as rolled_quota, sum(rolled_count) as rolled_count, sum(sum_mix) as sum_mix,
+      select user_id, hour, sum(rolled_quota) as rolled_quota, sum(rolled_count) as rolled_count,
+        sum(rolled_errors) as rolled_errors, sum(row_errors) as row_errors,
         sum(row_quota) as row_quota, sum(row_count) as row_count, sum(row_mix) as row_mix
       from (
-        select user_id, hour, logged_quota as rolled_quota, logged_count as rolled_count, ${SUM_MIX} as sum_mix,
-          ${zero} as row_quota, ${zero} as row_count, ${zero} as row_mix ${sumsIn(month)}
+        select user_id, hour, logged_quota as rolled_quota, logged_count as rolled_count,
+          error_count as rolled_errors,
+          ${zero} as row_quota, ${zero} as row_count, ${zero} as row_errors, ${zero} as row_mix ${sumsIn("rollups", month)}
         union all
-        select user_id, created_at - created_at % ${raw(String(HOUR))}, 0, 0, 0, quota, 1, ${ROW_MIX} from logs
-          where type = ${raw(String(LogType.consume))} and created_at >= ${from} and created_at < ${to}
+        select user_id, created_at - created_at % ${raw(String(HOUR))}, 0, 0, 0,
+          case when type = ${CALL} then quota else 0 end, case when type = ${CALL} then 1 else 0 end,
+          case when type = ${CALL} then 0 else 1 end, ${ROW_MIX} from logs
+          where type in (${CALL}, ${ERROR}) and created_at >= ${from} and created_at < ${to}
             and created_at >= ${FIRST_HOUR}
       ) as both_sides group by user_id, hour
     )
     ${line("logs.quota", "rolled_quota", "row_quota")}
     union all ${line("logs.count", "rolled_count", "row_count")}
-    union all select ${raw(`'${DIGEST}'`)}, '', cast(coalesce(sum(sum_mix), 0) % ${raw(String(PRIME))} as bigint),
+    union all ${line("logs.errors", "rolled_errors", "row_errors")}
+    union all select ${raw(`'${DIGEST}'`)}, '', ${digestOfSums(month)},
       cast(coalesce(sum(row_mix), 0) % ${raw(String(PRIME))} as bigint) from sides`;
 }
 
@@ -122,12 +142,10 @@ async function compare(
 }
 
 /** The digest of the month's sums alone. */
-async function digestOfSums({ bulkReader }: Pick<Database, "bulkReader">, month: Month): Promise<number> {
+async function digestNow({ bulkReader }: Pick<Database, "bulkReader">, month: Month): Promise<number> {
   const [found] = await bulkReader
     .select({ sums: sql`d.sums`.mapWith(Number) })
-    .from(
-      sql`(select cast(coalesce(sum(${SUM_MIX}), 0) % ${raw(String(PRIME))} as bigint) as sums ${sumsIn(month)}) as d`,
-    );
+    .from(sql`(select ${digestOfSums(month)} as sums) as d`);
   return found?.sums ?? 0;
 }
 
@@ -177,6 +195,7 @@ async function remember(
 /** Forgets what was remembered of closed months: what their rows are like now is believed where the sums agree. */
 export async function forgetMonths(db: Database): Promise<void> {
   await db.orm.delete(db.t.auditMonths);
+  await db.orm.delete(db.t.auditSums);
 }
 
 /** Times default to the machine's. */
@@ -198,7 +217,7 @@ export async function auditMonths(
     const memory = known.get(from);
     unseen.delete(from);
     const isTrusted = memory && memory.checkedAt > 0 && !isFull && from !== due;
-    if (isTrusted && memory.sums === (await digestOfSums(db, month))) {
+    if (isTrusted && memory.sums === (await digestNow(db, month))) {
       report.remembered++;
       continue;
     }

@@ -101,6 +101,7 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
     if (logged !== false) logs.push(row);
     if (row.type !== LogType.consume) {
       if (cost) addCost(rollupOf(rollups, row), cost);
+      if (row.type === LogType.error && logged !== false) rollupOf(rollups, row).errorCount++;
       continue;
     }
     const user = users.get(row.userId);
@@ -213,6 +214,7 @@ function rollupOf(rollups: Map<string, RollupSum>, row: LogRow): RollupSum {
       cacheInput: 0,
       cacheRead: 0,
       cacheSaved: 0,
+      errorCount: 0,
     };
     rollups.set(key, sum);
   }

@@ -147,6 +147,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
 
   limits?.readAfter(entered);
   limits?.watch(open);
+  limits?.placeBy(() => outage?.place() ?? LONE_NODE);
 
   async function flush(): Promise<void> {
     await queue.flush();

@@ -63,6 +63,21 @@ export class Hold implements Reservation, Indexed {
     if (wanted <= 0) return 0;
     // Taken from the budgets before anybody waits: no other call may have the same units.
     lease?.change(wanted, tokens);
+    const shared = lease?.more(wanted, tokens);
+    if (!shared) return this.#lengthen(wanted);
+    return (this.#growing = shared
+      .then((units = wanted) => {
+        lease?.change(units - wanted);
+        // Nothing is held any more for a call that has ended meanwhile.
+        return this.#outcome || units <= 0 ? 0 : this.#lengthen(units);
+      })
+      .finally(() => {
+        this.#growing = undefined;
+      }));
+  }
+
+  #lengthen(wanted: number): number | Promise<number> {
+    const { lease } = this;
     const added = this.keeper.lengthen(this, wanted);
     if (typeof added === "number") {
       lease?.change(added - wanted);
@@ -105,7 +120,7 @@ export class Hold implements Reservation, Indexed {
     if (settlement.cache) item.cache = settlement.cache;
     this.#letGo();
     beginPending(item, user, token);
-    this.lease?.end(settlement.promptTokens + settlement.completionTokens);
+    this.lease?.end(settlement.promptTokens + settlement.completionTokens, row.quota);
     return (this.#outcome = keeper.add(item));
   }
 
@@ -131,7 +146,7 @@ export class Hold implements Reservation, Indexed {
 
   #giveBack(): Promise<void> {
     this.#letGo();
-    this.lease?.end(0);
+    this.lease?.end(0, 0);
     if (!this.durable) return DONE;
     const item: LedgerItem = { hold: this.durable };
     beginPending(item, this.user, this.token);

@@ -50,16 +50,26 @@ export function reserve(deps: ReserveDeps, request: ReserveRequest): Hold | Prom
   if (unread) return unread.then(() => reserve(deps, request));
   const unsure = deps.gate?.ready();
   if (unsure) return unsure.then(() => reserve(deps, request));
-  const { amount, promptTokens = 0, tokens = promptTokens } = request;
+  const { amount, promptTokens = 0, tokens = promptTokens, rate } = request;
   const least = request.least ?? amount;
   if (!health.canRecord()) throw ledgerDown();
   if (!isQuota(amount) || amount < 0 || !(least >= 0 && least <= amount)) throw refuse("quota_out_of_range");
   const user = accounts.keepUser(request.user);
   const token = request.token && accounts.keepToken(request.token);
-  const lease = limits?.enter({ user, token, amount, least, promptTokens, tokens });
-  const { requestId } = request;
-  const wanted = { requestId, user, token, amount: lease ? lease.amount : amount, least };
-  if (!lease) return reserveBalance(deps, wanted, undefined);
+  const entering = { user, token, amount, least, promptTokens, tokens, rate };
+  const lease = limits?.enter(entering);
+  const wanted = { requestId: request.requestId, user, token, amount, least };
+  const asked = limits?.confirm(entering, lease);
+  return asked ? asked.then(() => reserveUnder(deps, wanted, lease)) : reserveUnder(deps, wanted, lease);
+}
+
+function reserveUnder(
+  deps: ReserveDeps,
+  request: ReserveRequest & { least: number },
+  lease: LimitLease | undefined,
+): Hold | Promise<Hold> {
+  if (!lease) return reserveBalance(deps, request, undefined);
+  const wanted = { ...request, amount: lease.amount };
   try {
     const held = reserveBalance(deps, wanted, lease);
     return held instanceof Promise ? held.catch((error: unknown) => endAndThrow(lease, error)) : held;

@@ -4,18 +4,25 @@ import type { Clock } from "../deps.ts";
 import { MINUTE_MS } from "./minute.ts";
 import type { OwnerUse } from "./owner-use.ts";
 import type { EnterRequest, LimitLease } from "./limits.ts";
-import { limitRefusal } from "./refusals.ts";
+import { limitRefusal, OPEN_WAIT_MS } from "./refusals.ts";
+import type { SharedLimits } from "./shared-limits.ts";
 
-/** An open call may end at any time. */
-const OPEN_WAIT_MS = 1000;
+/** A call that the limit may not take whole goes alone, unless its prompt is too long already. */
+export function wantedTokens(
+  { promptTokens, tokens }: Pick<EnterRequest, "promptTokens" | "tokens">,
+  tpmLimit: number,
+): number {
+  if (tokens <= tpmLimit) return Math.max(1, tokens);
+  return promptTokens <= tpmLimit ? tpmLimit : tpmLimit + 1;
+}
 
 /** Throws `key_limit_exceeded`. */
 export function refuseOverLimit(
   owner: OwnerUse,
-  { promptTokens, tokens }: Pick<EnterRequest, "promptTokens" | "tokens">,
+  request: Pick<EnterRequest, "promptTokens" | "tokens">,
   nowMs: number,
 ): void {
-  const { limits, elsewhere } = owner;
+  const { limits, beside: elsewhere } = owner;
   const { maxConcurrency, rpmLimit, tpmLimit } = limits;
   if (maxConcurrency > 0 && owner.calls + elsewhere.calls >= maxConcurrency)
     throw limitRefusal(owner, { limit: "max_concurrency", max: maxConcurrency, waitMs: OPEN_WAIT_MS });
@@ -26,9 +33,7 @@ export function refuseOverLimit(
   if (tpmLimit === 0) return;
   const beside = owner.openTokens + elsewhere.tokens;
   const settled = owner.tokens.sum(nowMs);
-  // A call that the limit may not take whole goes alone, unless its prompt is too long already.
-  const wanted =
-    tokens <= tpmLimit ? Math.max(1, tokens) : promptTokens <= tpmLimit ? tpmLimit : tpmLimit + 1;
+  const wanted = wantedTokens(request, tpmLimit);
   if (settled + beside + wanted <= tpmLimit) return;
   const isTooLong = wanted > tpmLimit;
   const waitMs = isTooLong ? MINUTE_MS : owner.tokens.waitMs(tpmLimit - beside - wanted, nowMs);
@@ -44,6 +49,8 @@ export interface LeaseDeps {
   clock: Pick<Clock, "monotonicMs">;
   /** Told of each owner whose spending has grown. */
   look: (owner: OwnerUse) => void;
+  /** Who is asked for all processes; undefined: nobody. */
+  shared: SharedLimits | undefined;
 }
 
 interface Place {
@@ -66,11 +73,15 @@ export function leaseOf(
 }
 
 /** Of a call that nothing limits yet: whoever is limited later joins. */
-export function emptyLease(amount: number, tokens: number, { clock, look }: LeaseDeps): LimitLease {
+export function emptyLease(amount: number, tokens: number, { clock, look, shared }: LeaseDeps): LimitLease {
   const places: Place[] = [];
   let held = amount;
   let open = tokens;
   let isOver = false;
+  let allowed = amount;
+  /** Of the server on which it was counted for all processes; 0: nowhere. */
+  let sharedMoment = 0;
+  const owners = (): OwnerUse[] => places.map(({ owner }) => owner);
   const leave = (): void => {
     isOver = true;
     for (const { owner } of places) {
@@ -80,7 +91,17 @@ export function emptyLease(amount: number, tokens: number, { clock, look }: Leas
     }
   };
   return {
-    amount,
+    get amount() {
+      return allowed;
+    },
+    owners,
+    granted(units, moment) {
+      sharedMoment = moment;
+      if (units >= allowed) return;
+      this.change(units - allowed);
+      allowed = units;
+    },
+    more: (units, tokensMore) => (isOver ? undefined : shared?.more(owners(), units, tokensMore)),
     free: () => places.reduce((least, { owner }) => Math.min(least, owner.free()), Infinity),
     join(owner, moment) {
       if (isOver || places.some((place) => place.owner === owner)) return;
@@ -98,7 +119,7 @@ export function emptyLease(amount: number, tokens: number, { clock, look }: Leas
         owner.openTokens += more;
       }
     },
-    end(used) {
+    end(used, units) {
       if (isOver) return;
       leave();
       const endMs = clock.monotonicMs();
@@ -106,11 +127,13 @@ export function emptyLease(amount: number, tokens: number, { clock, look }: Leas
         if (used > 0) owner.tokens.add(used, endMs);
         look(owner);
       }
+      shared?.ended(owners(), { tokens: used, units });
     },
     cancel() {
       if (isOver) return;
       leave();
       for (const { owner, moment } of places) if (moment !== undefined) owner.requests.takeBack(1, moment);
+      if (sharedMoment > 0) shared?.undo(owners(), sharedMoment);
     },
   };
 }

@@ -4,6 +4,9 @@ import type { Failure } from "../../shared/failures.ts";
 import { budgetPeriodAt, limitsInForce, WARN_SHARE } from "../../shared/key-limits.ts";
 import type { KeyLimits, LimitFields } from "../../shared/key-limits.ts";
 import type { Deps, TokenAccount, UserAccount } from "../deps.ts";
+import type { RateRule } from "../kit/rate-limit.ts";
+import { createSharedWire } from "../kit/shared-wire.ts";
+import type { NodePlace } from "../kit/node-share.ts";
 import { emptyLease, leaseOf, refuseOverLimit } from "./lease.ts";
 import { statesOf } from "./minute-states.ts";
 import type { LimitStates } from "./minute-states.ts";
@@ -12,6 +15,9 @@ import type { OwnerKind } from "./owner-use.ts";
 import { periodUse } from "./period-use.ts";
 import type { Spender } from "./period-use.ts";
 import { budgetRefusal } from "./refusals.ts";
+import { createSharedLimits } from "./shared-limits.ts";
+import { sharedSide } from "./shared-side.ts";
+import type { RateClaim } from "./shared-rates.ts";
 import { startSharing } from "./shared-use.ts";
 
 interface Payers {
@@ -27,20 +33,27 @@ export interface EnterRequest extends Payers {
   /** That it will read, as far as is known, and together with an answer of the usual length; 0 where it counts none. */
   promptTokens: number;
   tokens: number;
+  /** Under the rate of the site; undefined: there is none, or it was asked about already. */
+  rate?: RateClaim | undefined;
 }
 
 /** A call's place under the limits of its key and user; every way of its end gives it back. */
 export interface LimitLease {
   /** What the budgets let it hold. */
   readonly amount: number;
+  owners(): OwnerUse[];
+  /** All processes together let it hold so much; `moment`: when it was counted for them. */
+  granted(units: number, moment: number): void;
+  /** Of so many units that it holds more by now, how many the budgets leave over all processes; undefined: nobody says. */
+  more(units: number, tokens: number): Promise<number | undefined> | undefined;
   /** How much more the budgets let it hold. */
   free(): number;
   /** It holds so many units, and counts so many tokens, more or less than it did. */
   change(units: number, tokens?: number): void;
   /** It counts for this owner too; `moment` is that of its request in the owner's minute, where it counts as one. */
   join(owner: OwnerUse, moment?: number): void;
-  /** Once: it was settled with so many tokens, or charged nobody. */
-  end(tokens: number): void;
+  /** Once: it was settled with so many tokens and units, or charged nobody. */
+  end(tokens: number, units: number): void;
   /** Once, in the place of `end`: it never began, and was no request either. */
   cancel(): void;
 }
@@ -70,8 +83,8 @@ export interface BudgetWarning {
 }
 
 /**
- * The one interface of all limits. What stands behind it is this process's memory, and on PostgreSQL a row a node that is
- * exchanged twice a second; a shared store can take its place without its callers noticing.
+ * The one interface of all limits. What stands behind it is this process's memory, on PostgreSQL a row a node that is
+ * exchanged twice a second, and where the site has a Valkey one question to it a call, which makes limits exact over all.
  */
 export interface LimitBook {
   /** Reads what the first call of a period needs; undefined where nothing has to be read. Call before `free` and `enter`. */
@@ -80,6 +93,19 @@ export interface LimitBook {
   free(payers: Payers): number;
   /** Throws `budget_exceeded` or `key_limit_exceeded`; undefined where nothing is limited. */
   enter(request: EnterRequest): LimitLease | undefined;
+  /**
+   * Asks for all processes whether a call that `enter` let in may begin: its limits and the site's rate in one question.
+   * Undefined: nobody has to be waited for. Rejects with the refusal, and the lease is given back then.
+   */
+  confirm(request: EnterRequest, lease: LimitLease | undefined): Promise<void> | undefined;
+  /** The same of the site's rate alone, for whatever holds nothing. */
+  confirmRate(rate: RateClaim): Promise<void> | undefined;
+  /** The site's rate as this process keeps it by itself: its share, while a Valkey that the site has is away. */
+  rateHere(rate: RateClaim): RateRule;
+  /** A request under the site's rate has ended; once for each that was admitted here. */
+  rateEnded(rate: RateClaim, isSuccess: boolean): void;
+  /** Which of the living processes this one is. */
+  placeBy(place: () => NodePlace): void;
   /** Undefined where no limit of a minute is in force. */
   states(payers: Payers): LimitStates | undefined;
   /** Why a call of these payers cannot hold more, where a budget is the reason. */
@@ -97,7 +123,7 @@ export interface LimitBook {
   close(): Promise<void>;
 }
 
-export type LimitBookDeps = Pick<Deps, "db" | "clock" | "logger" | "options" | "nodeId">;
+export type LimitBookDeps = Pick<Deps, "db" | "valkey" | "clock" | "logger" | "options" | "nodeId">;
 
 /** Owners that nobody asks for make room from here on. */
 const MAX_OWNERS = 50_000;
@@ -108,7 +134,11 @@ const REREAD_MS = 30_000;
 const NONE: OwnerUse[] = [];
 
 /** Owners in memory, found by key or user; those that nobody asks for make room. `adopt` is told of each new one. */
-function createOwners({ clock }: Pick<Deps, "clock">, adopt: (owner: OwnerUse) => void) {
+function createOwners(
+  { clock }: Pick<Deps, "clock">,
+  adopt: (owner: OwnerUse) => void,
+  isShared: () => boolean,
+) {
   const kinds = { user: new Map<number, OwnerUse>(), token: new Map<number, OwnerUse>() };
   return {
     *all(): Generator<OwnerUse> {
@@ -121,7 +151,7 @@ function createOwners({ clock }: Pick<Deps, "clock">, adopt: (owner: OwnerUse) =
       let found = owners.get(account.id);
       if (!found) {
         if (owners.size >= MAX_OWNERS) makeRoom(owners, clock.monotonicMs());
-        owners.set(account.id, (found = new OwnerUse(kind, account, limits)));
+        owners.set(account.id, (found = new OwnerUse(kind, account, limits, isShared)));
       }
       found.account = account;
       found.limits = limits;
@@ -199,7 +229,7 @@ function createPeriodReader({ db, clock, options, logger }: LimitBookDeps, look:
       await entered();
       const use = await periodUse(db, spender, period.start);
       if (!use) return;
-      if (isShared) each.sawUsed(use.usedQuota);
+      if (isShared) each.sawUsed(use.usedQuota, clock.monotonicMs());
       each.read(period, `${limits.budgetPeriod} ${zone}`, use, clock.monotonicMs());
       look(each);
     } catch (error) {
@@ -241,7 +271,16 @@ export async function budgetUse(
 export function createLimitBook(deps: LimitBookDeps): LimitBook {
   const { db, clock } = deps;
   let open: Iterable<OpenCall> = [];
-  const known = createOwners(deps, adopt);
+  const known = createOwners(deps, adopt, () => shared?.isUp() ?? false);
+  const { valkey } = deps;
+  const shared =
+    valkey &&
+    createSharedLimits({
+      wire: createSharedWire(valkey),
+      clock,
+      all: () => known.all(),
+      isAlone: db.kind === "sqlite",
+    });
   const sharing =
     db.kind === "postgres"
       ? startSharing(deps, known, () => {
@@ -269,7 +308,7 @@ export function createLimitBook(deps: LimitBookDeps): LimitBook {
     for (const call of open) {
       const payer = owner.kind === "token" ? call.token : call.user;
       if (payer?.id !== owner.account.id) continue;
-      call.lease ??= emptyLease(call.amount, 0, { clock, look });
+      call.lease ??= emptyLease(call.amount, 0, { clock, look, shared });
       call.lease.join(owner);
     }
   }
@@ -299,8 +338,9 @@ export function createLimitBook(deps: LimitBookDeps): LimitBook {
       for (const each of found) refuseOverLimit(each, request, nowMs);
       const short = found.find((each) => each.free() <= 0 || each.free() < request.least);
       if (short) throw budgetRefusal(deps, short, request.least);
-      return leaseOf(found, request, { clock, look });
+      return leaseOf(found, request, { clock, look, shared });
     },
+    ...sharedSide(deps, shared),
     states: (payers) => statesOf(ownersOf(payers), clock.monotonicMs()),
     refusal(payers) {
       const short = ownersOf(payers).find((each) => each.free() <= 0);
@@ -318,6 +358,9 @@ export function createLimitBook(deps: LimitBookDeps): LimitBook {
     warnBy(told) {
       tell = told;
     },
-    close: async () => sharing?.close(),
+    async close() {
+      shared?.close();
+      await sharing?.close();
+    },
   };
 }

@@ -27,6 +27,11 @@ export class OwnerUse {
   held = 0;
   openTokens = 0;
   elsewhere = NOTHING_ELSEWHERE;
+  /** What the processes' shared limits were told last of its open calls, and when (steady clock); empty: tell it again. */
+  told = "";
+  toldMs = 0;
+  /** On the steady clock: when the tables' counter was read last. */
+  seenMs = -Infinity;
   /** Calls may be open that it does not count: they began before it had a limit. */
   hasMissed = true;
   /** On the steady clock: when somebody last asked. */
@@ -53,7 +58,14 @@ export class OwnerUse {
     /** The accounts of one key or user may be read anew: the last that was seen counts. */
     public account: UserAccount | TokenAccount,
     public limits: KeyLimits,
+    /** All processes are asked about each call: nothing of theirs has to be guessed. */
+    private readonly isShared: () => boolean = () => false,
   ) {}
+
+  /** What has to be counted beside this process's own. */
+  get beside(): ElsewhereUse {
+    return this.isShared() ? NOTHING_ELSEWHERE : this.elsewhere;
+  }
 
   get key(): string {
     return `${this.kind}:${this.account.id}`;
@@ -79,8 +91,9 @@ export class OwnerUse {
   }
 
   /** The counter as the tables have it by now. */
-  sawUsed(usedQuota: number): void {
+  sawUsed(usedQuota: number, nowMs: number): void {
     this.#usedElsewhere = usedQuota;
+    this.seenMs = nowMs;
   }
 
   /** True from a charge that was taken back until the sums are read anew: nobody spends by a sum that may be too low. */
@@ -98,7 +111,7 @@ export class OwnerUse {
 
   /** What open calls hold here and elsewhere. */
   allHeld(): number {
-    return this.held + this.elsewhere.held;
+    return this.held + this.beside.held;
   }
 
   /** What is left of the budget beside all open calls; Infinity without one. */

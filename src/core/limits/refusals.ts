@@ -5,8 +5,12 @@ import { offsetSeconds } from "../../shared/local-time.ts";
 import { shortQuotaText } from "../../shared/money.ts";
 import type { Deps, TokenAccount, UserAccount } from "../deps.ts";
 import { quotaDisplay } from "../options/store.ts";
+import type { RateRule } from "../kit/rate-limit.ts";
 import type { OwnerUse } from "./owner-use.ts";
+import type { SharedClaim, SharedRefused } from "./shared-limits.ts";
 
+/** An open call may end at any time. */
+export const OPEN_WAIT_MS = 1000;
 /** Open calls end within seconds. */
 const HELD_RETRY_SECONDS = 2;
 
@@ -67,4 +71,36 @@ export function limitRefusal(
     retryAfterSeconds: seconds,
     data: { limit },
   });
+}
+
+/** Which of the site's two rates, and when it opens again. */
+export function rateRefusal(
+  rule: RateRule,
+  which: "total" | "success",
+  { limit, retryAfterSeconds }: { limit: number; retryAfterSeconds: number },
+): Failure {
+  return new Failure("limit", which === "total" ? "rate_limit_total" : "rate_limit_success", {
+    params: { minutes: rule.windowMs / 60_000, limit },
+    retryAfterSeconds,
+  });
+}
+
+const NUMBERS = { requests: "rpm_limit", calls: "max_concurrency", tokens: "tpm_limit" } as const;
+const MAXIMA = { rpm_limit: "rpmLimit", max_concurrency: "maxConcurrency", tpm_limit: "tpmLimit" } as const;
+
+/** What all processes together refuse, in the words of one. */
+export function sharedRefusal(
+  deps: Pick<Deps, "options" | "clock">,
+  { rate, least }: Pick<SharedClaim, "rate" | "least">,
+  { owner, why, waitMs }: SharedRefused,
+): Failure {
+  const openWaitMs = waitMs || OPEN_WAIT_MS;
+  if (!owner || why === "success") {
+    const rule = rate?.rule ?? { windowMs: openWaitMs, total: 0, success: 0 };
+    const which = why === "success" ? "success" : "total";
+    return rateRefusal(rule, which, { limit: rule[which], retryAfterSeconds: Math.ceil(openWaitMs / 1000) });
+  }
+  if (why === "budget") return budgetRefusal(deps, owner, least);
+  const limit = NUMBERS[why];
+  return limitRefusal(owner, { limit, max: owner.limits[MAXIMA[limit]], waitMs: openWaitMs });
 }

@@ -60,7 +60,7 @@ export function startSharing(
         (held ?? 0) + (calls ?? 0) + (requests ?? 0) + (tokens ?? 0) === 0
           ? NOTHING_ELSEWHERE
           : { held: held ?? 0, calls: calls ?? 0, requests: requests ?? 0, tokens: tokens ?? 0 };
-      if (row.used !== null) each.sawUsed(Number(row.used));
+      if (row.used !== null) each.sawUsed(Number(row.used), nowMs);
     }
   }
 

@@ -1,15 +1,24 @@
-// How far back rows are read where no sum and no index knows what is asked: the newest 300,000, some 150 ms, and it is told.
-// Refuses nothing: a key's name that somebody's keys bear becomes their ids, which the sums know.
+// How far back rows are read where no sum and no index knows what is asked: the newest 120,000, some 150 ms, and it is told.
+// Refuses to read rows for a name that no key bears or has borne (key-names.ts); one that keys bear becomes their ids, which
+// the sums know.
 import { and, desc, eq, max, sql } from "drizzle-orm";
-import { LogType } from "../../shared/enums.ts";
+import type { Database } from "../../db/database.ts";
 import type { Deps } from "../deps.ts";
 import { countsOverTime } from "./coarse.ts";
-import { END_OF_TIME, HOUR_SECONDS, isRareScan, isSummed, wantsRare } from "./filter.ts";
+import {
+  END_OF_TIME,
+  HOUR_SECONDS,
+  isRareScan,
+  isSummed,
+  UNCOUNTED_TYPES,
+  wantsUncounted,
+} from "./filter.ts";
 import type { LogFilter } from "./filter.ts";
+import { isKeyless, namesGoneUntil } from "./key-names.ts";
 
 /** Rows that are read at most to find some that match. */
-export const MOST_READ = 300_000;
-/** Of the rare ones, which lie far apart. */
+export const MOST_READ = 120_000;
+/** Of each type that no sum counts. */
 const MOST_RARE_READ = 100_000;
 /** Beyond this many keys of a name each stretch of the log has some of them. */
 const MOST_KEYS = 50;
@@ -42,13 +51,23 @@ async function withTokenIds({ db }: BoundDeps, filter: LogFilter): Promise<LogFi
     .from(tokens)
     .where(and(eq(tokens.name, tokenName), own))
     .limit(MOST_KEYS + 1);
-  if (found.length === 0 || found.length > MOST_KEYS) return filter;
+  if (found.length === 0) return ofNoKey(db, filter, tokenName);
+  if (found.length > MOST_KEYS) return filter;
   const owners = [...new Set(found.map(({ userId }) => userId))];
   const tokenIds = found.map(({ id }) => id);
   const [owner, ...others] = owners;
   return others.length === 0 && owner !== undefined
     ? { ...rest, tokenIds, userId: owner }
     : { ...rest, tokenIds, owners };
+}
+
+/** A name that no row of a key bears now: what an earlier time may have left, or the console itself; else no row at all. */
+async function ofNoKey(db: Database, filter: LogFilter, name: string): Promise<LogFilter> {
+  if (isKeyless(name)) return filter;
+  const to = Math.min(filter.to, await namesGoneUntil(db));
+  if (to > filter.from) return { ...filter, to };
+  const { tokenName: _, ...rest } = filter;
+  return { ...rest, tokenIds: [], to: filter.from };
 }
 
 /** The hour in which the MOST_READth newest row of the user's, or of all, lies. */
@@ -66,8 +85,8 @@ async function rawFrom({ db }: BoundDeps, { userId, from, to }: LogFilter): Prom
   for (let days = 1; end > first; days *= 4) {
     const start = Math.max(first, end - days * DAY);
     const hours = await countsOverTime(db, { filter, from: start, to: end, isHourly: true });
-    for (const { at, total } of hours.sort((a, b) => b.at - a.at)) {
-      read += total;
+    for (const { at, calls, errors } of hours.sort((a, b) => b.at - a.at)) {
+      read += calls + errors;
       if (read >= MOST_READ) return at;
     }
     end = start;
@@ -75,17 +94,21 @@ async function rawFrom({ db }: BoundDeps, { userId, from, to }: LogFilter): Prom
   return 0;
 }
 
-/** The moment of the MOST_RARE_READth newest error, where errors would have to be read one by one. */
+/** The moment of the MOST_RARE_READth newest row of a type that no sum counts, where these would have to be read one by one. */
 async function rareFrom({ db }: BoundDeps, filter: LogFilter): Promise<number> {
-  if (!wantsRare(filter) || !isRareScan(filter)) return 0;
+  if (!wantsUncounted(filter) || !isRareScan(filter)) return 0;
   const { logs } = db.t;
   const to = Math.min(filter.to, END_OF_TIME);
-  const [row] = await db.reader
-    .select({ at: logs.createdAt })
-    .from(logs)
-    .where(and(sql`${logs.type} <> 2`, eq(logs.type, LogType.error), sql`${logs.createdAt} < ${to}`))
-    .orderBy(desc(logs.createdAt))
-    .limit(1)
-    .offset(MOST_RARE_READ);
-  return row?.at ?? 0;
+  const found = await Promise.all(
+    (filter.type === 0 ? UNCOUNTED_TYPES : [filter.type]).map((type) =>
+      db.reader
+        .select({ at: logs.createdAt })
+        .from(logs)
+        .where(and(sql`${logs.type} <> 2`, eq(logs.type, type), sql`${logs.createdAt} < ${to}`))
+        .orderBy(desc(logs.createdAt))
+        .limit(1)
+        .offset(MOST_RARE_READ),
+    ),
+  );
+  return Math.max(...found.map(([row]) => row?.at ?? 0));
 }

@@ -1,11 +1,11 @@
 // Which tables answer for a stretch of whole hours: the coarsest sums that know every field, hourly ones at the edges.
 // Refuses to count an hour twice: the parts lie side by side.
-import { and, eq, gte, lt } from "drizzle-orm";
+import { and, desc, eq, gte, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
 import { sumOf } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
-import { dayOf, wholeDays } from "./coarse-days.ts";
+import { dayOf, hoursOfDay, wholeDays } from "./coarse-days.ts";
 import { coarseState } from "./coarse-state.ts";
 import type { CoarseState } from "./coarse-sums.ts";
 import { modelCondition, rollupWhere } from "./filter.ts";
@@ -25,7 +25,8 @@ type SumColumns = Record<
   | "lostNanos"
   | "cacheInput"
   | "cacheRead"
-  | "cacheSaved",
+  | "cacheSaved"
+  | "errorCount",
   PgColumn
 > &
   Partial<Record<SumField, PgColumn>>;
@@ -34,10 +35,16 @@ type SumColumns = Record<
 export interface SumPart {
   table: PgTable & SumColumns;
   where: SQL | undefined;
+  /** The same with its days one by one: for few values of the field that stands behind the day in the key. */
+  each: SQL | undefined;
   /** The start of the hour, Unix seconds; or the day, in seconds of the local clock. */
   time: PgColumn;
   isDays: boolean;
 }
+
+const DAY = 86_400;
+/** More days than these are read as a range. */
+const MOST_DAYS = 400;
 
 /** What a figure is split by besides time. */
 export type SumField = "modelName" | "userId" | "channelId" | "tokenId" | "group";
@@ -77,8 +84,9 @@ const isWithin = (fields: ReadonlySet<SumField>, known: readonly SumField[]): bo
 
 /** The filter on a table that knows its fields. */
 function narrow(table: SumColumns, filter: LogFilter): (SQL | undefined)[] {
-  const { userId, modelName, channelId, group } = table;
+  const { userId, modelName, channelId, tokenId, group } = table;
   return [
+    filter.tokenId !== undefined && tokenId ? eq(tokenId, filter.tokenId) : undefined,
     filter.userId !== undefined && userId ? eq(userId, filter.userId) : undefined,
     filter.channelId !== undefined && channelId ? eq(channelId, filter.channelId) : undefined,
     filter.group !== undefined && group ? eq(group, filter.group) : undefined,
@@ -89,44 +97,88 @@ function narrow(table: SumColumns, filter: LogFilter): (SQL | undefined)[] {
 function finePart(db: Database, { filter }: SumQuery, from: number, to: number): SumPart[] {
   if (from >= to) return [];
   const { rollups } = db.t;
-  return [{ table: rollups, where: rollupWhere(db, filter, from, to), time: rollups.hour, isDays: false }];
+  const where = rollupWhere(db, filter, from, to);
+  return [{ table: rollups, where, each: where, time: rollups.hour, isDays: false }];
+}
+
+/** Hours from the sums by model. */
+function modelPart(db: Database, { filter }: SumQuery, from: number, to: number): SumPart[] {
+  if (from >= to) return [];
+  const { rollupsByModel } = db.t;
+  const { hour } = rollupsByModel;
+  const where = and(gte(hour, from), lt(hour, to), ...narrow(rollupsByModel, filter));
+  return [{ table: rollupsByModel, where, each: where, time: hour, isDays: false }];
+}
+
+type DayTable = Database["t"]["rollupsByUser" | "rollupsByToken" | "rollupsByChannel"];
+
+/** Whole days, given as the table counts them: from included, to not included. */
+function dayPart(table: DayTable, filter: LogFilter, from: number, to: number): SumPart[] {
+  const { day } = table;
+  const own = narrow(table, filter);
+  const range = and(gte(day, from), lt(day, to), ...own);
+  const days = Array.from({ length: Math.min((to - from) / DAY, MOST_DAYS + 1) }, (_, at) => from + at * DAY);
+  const each = days.length > MOST_DAYS ? range : and(sql`${day} in (${sql.raw(days.join(", "))})`, ...own);
+  // A user or a key has one row a day.
+  const isOne = filter.userId !== undefined || filter.tokenId !== undefined;
+  return [{ table, where: isOne ? each : range, each, time: day, isDays: true }];
+}
+
+/** The hours that lie behind no others: a day with its last hour among them is whole. */
+async function newestHour(db: Database): Promise<number> {
+  const { rollupsByModel } = db.t;
+  const [newest] = await db.orm
+    .select({ hour: rollupsByModel.hour })
+    .from(rollupsByModel)
+    .orderBy(desc(rollupsByModel.hour))
+    .limit(1);
+  return newest?.hour ?? 0;
 }
 
 /** Parts of the range, each with the coarsest table that knows what is asked. */
 export async function sumParts(db: Database, query: SumQuery): Promise<SumPart[]> {
-  return partsOf(db, await coarseState(db), query);
+  const [state, newest] = await Promise.all([coarseState(db), newestHour(db)]);
+  return partsOf(db, state, newest, query);
 }
 
-function partsOf(db: Database, state: CoarseState | undefined, query: SumQuery): SumPart[] {
+function partsOf(db: Database, state: CoarseState | undefined, newest: number, query: SumQuery): SumPart[] {
   const { filter, from, to } = query;
   if (from >= to) return [];
   const fields = fieldsOf(query);
-  const { rollupsByModel, rollupsByUser, rollupsByChannel } = db.t;
   const known = Math.max(from, state?.fromHour ?? Infinity);
   if (!state || known >= to) return finePart(db, query, from, to);
-  if (isWithin(fields, ["modelName"]) && query.zone === undefined) {
-    const { hour } = rollupsByModel;
-    const where = and(gte(hour, known), lt(hour, to), ...narrow(rollupsByModel, filter));
-    return [...finePart(db, query, from, known), { table: rollupsByModel, where, time: hour, isDays: false }];
-  }
-  const ofUser = isWithin(fields, ["userId"]);
-  const ofChannel = isWithin(fields, ["modelName", "channelId", "group"]);
+  const hours = (begin: number, end: number): SumPart[] =>
+    isWithin(fields, ["modelName"])
+      ? [
+          ...finePart(db, query, begin, Math.min(known, end)),
+          ...modelPart(db, query, Math.max(begin, known), end),
+        ]
+      : finePart(db, query, begin, end);
+  const table = dayTable(db, fields, filter);
   const isOtherZone = query.zone !== undefined && query.zone !== state.zone;
-  if ((!ofUser && !ofChannel) || query.isHourly || isOtherZone) return finePart(db, query, from, to);
-  const days = wholeDays(state.zone, known, to);
-  if (days.from >= days.to) return finePart(db, query, from, to);
-  const table = ofUser ? rollupsByUser : rollupsByChannel;
-  const { day } = table;
-  const where = and(
-    gte(day, dayOf(state.zone, days.from)),
-    lt(day, dayOf(state.zone, days.to)),
-    ...narrow(table, filter),
-  );
+  if (!table || query.isHourly || isOtherZone) return hours(from, to);
+  const { zone } = state;
+  // Today is whole as far as it has come, and behind it lies nothing.
+  const isToday = newest < to;
+  const days = wholeDays(zone, known, isToday ? hoursOfDay(zone, dayOf(zone, newest)).to : to);
+  if (days.from >= days.to) return hours(from, to);
   return [
-    ...finePart(db, query, from, days.from),
-    { table, where, time: day, isDays: true },
-    ...finePart(db, query, days.to, to),
+    ...hours(from, days.from),
+    ...dayPart(table, filter, dayOf(zone, days.from), dayOf(zone, days.to)),
+    ...(isToday ? [] : hours(days.to, to)),
   ];
+}
+
+/** The sums by day that know the fields; undefined: none. */
+function dayTable(
+  { t }: Database,
+  fields: ReadonlySet<SumField>,
+  { tokenIds }: LogFilter,
+): DayTable | undefined {
+  if (isWithin(fields, ["modelName", "channelId", "group"])) return t.rollupsByChannel;
+  if (isWithin(fields, ["userId"])) return t.rollupsByUser;
+  // A list of keys comes with whose they are, and these have an index of their own.
+  return isWithin(fields, ["tokenId"]) && tokenIds === undefined ? t.rollupsByToken : undefined;
 }
 
 /** One sum over all parts. */
@@ -157,21 +209,22 @@ interface TimedCount {
   /** Start of the hour, Unix seconds, or of the day in seconds of the local clock. */
   at: number;
   isDays: boolean;
-  /** Rows that the calls left in the log. */
-  total: number;
+  /** Rows that calls left in the log, and that failed ones did. */
+  calls: number;
+  errors: number;
 }
 
-/** Logged calls by hour, or by day where only these are quick, in no order. */
+/** Logged calls and errors by hour, or by day where only these are quick, in no order. */
 export async function countsOverTime(db: Database, query: SumQuery): Promise<TimedCount[]> {
   const parts = await sumParts(db, query);
   const found = await Promise.all(
     parts.map(async ({ table, where, time, isDays }) => {
       const rows = await db.reader
-        .select({ at: time, total: sumOf(table.loggedCount) })
+        .select({ at: time, calls: sumOf(table.loggedCount), errors: sumOf(table.errorCount) })
         .from(table as PgTable)
         .where(where)
         .groupBy(time);
-      return rows.map(({ at, total }) => ({ at: Number(at), isDays, total }));
+      return rows.map(({ at, ...counts }) => ({ at: Number(at), isDays, ...counts }));
     }),
   );
   return found.flat();

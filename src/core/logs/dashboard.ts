@@ -1,5 +1,5 @@
 // The dashboard's figures: use over time by model, user, channel or key, in bars of a calendar.
-// Refuses to read raw rows, except errors (of which there are few) and the last unfinished hour of the comparison.
+// Refuses to read raw rows, except the newest errors' reasons and the last unfinished hour of the comparison.
 import { and, asc, desc, eq, gte, inArray, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
@@ -140,63 +140,63 @@ async function ranking(db: Database, query: DashboardQuery, { from, to, filter }
     .map(([id]) => id);
 }
 
-/** Sums by unit of time and by series: `slot` is the series' place among `own`, -1 for all others. */
-async function sumsByUnit(
+/** How the sums are asked for that make up bars. */
+const timeOf = ({ step, zone }: Span) => (step === "hour" ? { isHourly: true } : { zone });
+
+/** The rows of a part, each with the unit of time that it belongs to. */
+function unitsOf(
   db: Database,
-  by: DashboardQuery["by"],
-  { from, to, step, stretches, filter, zone }: Span,
-  own: readonly (string | number)[],
+  { table, where, time, isDays }: SumPart,
+  { step, stretches }: Span,
+  id: SQL | PgColumn,
 ) {
+  const inner = db.reader
+    .select({
+      unit: sql`${isDays ? time : unitOf(time, step, stretches)}`.as("unit"),
+      id: sql`${id}`.as("id"),
+      quota: table.quota,
+      count: table.count,
+      tokens: tokenSum(table).as("tokens"),
+      ms: table.useTimeMs,
+      errors: table.errorCount,
+    })
+    .from(table as PgTable)
+    .where(where)
+    .as("found");
+  return db.reader
+    .select({
+      unit: inner.unit,
+      id: sql<string | number>`${inner.id}`,
+      quota: sumOf(inner.quota),
+      count: sumOf(inner.count),
+      tokens: sumOf(sql`${inner.tokens}`),
+      ms: sumOf(inner.ms),
+      errors: sumOf(inner.errors),
+    })
+    .from(inner)
+    .groupBy(inner.unit, inner.id);
+}
+
+/** What was used by unit of time: without series, so that the coarsest sums do. */
+async function linesByUnit(db: Database, span: Span) {
+  const { from, to, filter } = span;
+  const parts = await sumParts(db, { filter, from, to, ...timeOf(span) });
+  return (await Promise.all(parts.map((part) => unitsOf(db, part, span, sql`0`)))).flat();
+}
+
+/** The same of those that lead. */
+async function leadersByUnit(db: Database, by: Dimension, span: Span, own: readonly (string | number)[]) {
+  if (own.length === 0) return [];
+  const { from, to, filter } = span;
   const field = SERIES_FIELD[by];
-  const time = step === "hour" ? { isHourly: true } : { zone };
-  const isByModel = field === "modelName" && filter.userId === undefined;
-  const parts = await sumParts(db, { filter, from, to, by: [field], ...(isByModel ? {} : time) });
+  const parts = await sumParts(db, { filter, from, to, by: [field], ...timeOf(span) });
   const found = await Promise.all(
-    parts.map(({ table, where, time: at, isDays }) => {
-      const column = table[field] as PgColumn;
-      const slot =
-        own.length === 0
-          ? sql`-1`
-          : sql`case ${sql.join(
-              own.map((id, index) => sql`when ${column} = ${id} then ${sql.raw(String(index))}`),
-              sql` `,
-            )} else -1 end`;
-      const inner = db.reader
-        .select({
-          unit: sql`${isDays ? at : unitOf(at, step, stretches)}`.as("unit"),
-          slot: slot.as("slot"),
-          quota: table.quota,
-          count: table.count,
-          tokens: tokenSum(table).as("tokens"),
-          ms: table.useTimeMs,
-        })
-        .from(table as PgTable)
-        .where(where)
-        .as("found");
-      return db.reader
-        .select({
-          unit: inner.unit,
-          slot: inner.slot,
-          quota: sumOf(inner.quota),
-          count: sumOf(inner.count),
-          tokens: sumOf(sql`${inner.tokens}`),
-          ms: sumOf(inner.ms),
-        })
-        .from(inner)
-        .groupBy(inner.unit, inner.slot);
+    parts.map((part) => {
+      const column = part.table[field] as PgColumn;
+      return unitsOf(db, { ...part, where: and(part.each, inArray(column, [...own])) }, span, column);
     }),
   );
   return found.flat();
-}
-
-function errorsByUnit(db: Database, { from, to, step, stretches, filter }: Span) {
-  const { logs } = db.t;
-  const failed = db.reader
-    .select({ unit: unitOf(logs.createdAt, step, stretches).as("unit") })
-    .from(logs)
-    .where(rareWhere(db, { ...filter, type: LogType.error }, from, to))
-    .as("failed");
-  return db.reader.select({ unit: failed.unit, total: countRows() }).from(failed).groupBy(failed.unit);
 }
 
 /**
@@ -225,9 +225,9 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
   const own = ranked.slice(0, MOST_SERIES);
   const nowSeconds = Math.floor(deps.clock.nowMs() / 1000);
   const elapsed = Math.min(Math.max(nowSeconds - from, 0), to - from);
-  const [rows, errorRows, names, previous, unpriced] = await Promise.all([
-    sumsByUnit(db, query.by, span, own),
-    errorsByUnit(db, span),
+  const [rows, leaders, names, previous, unpriced] = await Promise.all([
+    linesByUnit(db, span),
+    leadersByUnit(db, query.by, span, own),
     namesOf(deps, query.by, own),
     sumsBetween(deps, filter, from - (to - from), from - (to - from) + elapsed),
     refusedUnpriced(deps, span),
@@ -250,10 +250,11 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
   for (const row of rows) {
     const bar = barOf(row.unit);
     for (const figure of FIGURES) add(lines[figure], bar, row[figure]);
-    add(series[Number(row.slot)]?.values, bar, row[query.figure]);
     add(ms, bar, row.ms);
+    add(errors, bar, row.errors);
   }
-  for (const row of errorRows) add(errors, barOf(row.unit), row.total);
+  const valuesOf = new Map(series.map(({ id, values }) => [id, values]));
+  for (const row of leaders) add(valuesOf.get(String(row.id)), barOf(row.unit), row[query.figure]);
   return {
     from,
     to,

@@ -9,7 +9,7 @@ import { adminRows, rowsQuery, userJson } from "./list.ts";
 import type { LogJson } from "./list.ts";
 
 /** Rows of one query: the event loop takes some 10 ms to make them ready, and has other things to do then. */
-const PAGE_ROWS = 1000;
+const PAGE_ROWS = 400;
 
 export interface LogExport {
   /** As of the lists. Its `type` is not read. */

@@ -43,6 +43,8 @@ const RARE_TYPES = [
   LogType.error,
   LogType.login,
 ];
+/** Of these no sum knows how many there are. */
+export const UNCOUNTED_TYPES = RARE_TYPES.filter((type) => type !== LogType.error);
 
 export function modelCondition(column: PgColumn, name: string): SQL {
   if (!name.includes("%")) return eq(column, name);
@@ -90,8 +92,23 @@ export function wantsConsume(filter: LogFilter): boolean {
   return filter.type === 0 || filter.type === LogType.consume;
 }
 
-export function wantsRare(filter: LogFilter): boolean {
-  return filter.type !== LogType.consume;
+export function wantsErrors(filter: LogFilter): boolean {
+  return filter.type === 0 || filter.type === LogType.error;
+}
+
+/** Whether the sums know how many rows of some type the filter asks for. */
+export function wantsCalls(filter: LogFilter): boolean {
+  return wantsConsume(filter) || wantsErrors(filter);
+}
+
+/** Whether the filter asks for rows that no sum counts: neither calls nor errors. */
+export function wantsUncounted(filter: LogFilter): boolean {
+  return filter.type !== LogType.consume && filter.type !== LogType.error;
+}
+
+/** Of the logged calls and errors that a sum knows, those that the filter asks for. */
+export function askedOf(filter: LogFilter, { calls, errors }: { calls: number; errors: number }): number {
+  return (wantsConsume(filter) ? calls : 0) + (wantsErrors(filter) ? errors : 0);
 }
 
 function narrow(t: Database["t"]["logs"] | Database["t"]["rollups"], filter: LogFilter): (SQL | undefined)[] {
@@ -140,14 +157,30 @@ export function consumeWhere(db: Database, filter: LogFilter, from: number, to: 
   return rawWhere(db, { ...filter, type: LogType.consume }, from, to);
 }
 
-/** Every row but consume rows, or of one such type: the partial indexes of rare types. */
-export function rareWhere(db: Database, filter: LogFilter, from: number, to: number): SQL | undefined {
+/** Error rows only. */
+export function errorWhere(db: Database, filter: LogFilter, from: number, to: number): SQL | undefined {
+  return rareWhere(db, { ...filter, type: LogType.error }, from, to);
+}
+
+/** Rows that no sum counts, of a filter that asks for some. */
+export function uncountedWhere(db: Database, filter: LogFilter, from: number, to: number): SQL | undefined {
+  return rareWhere(db, filter, from, to, UNCOUNTED_TYPES);
+}
+
+/** Every row but consume rows, or of one such type: the partial indexes of rare types. `types`: what "all" means. */
+export function rareWhere(
+  db: Database,
+  filter: LogFilter,
+  from: number,
+  to: number,
+  types: readonly number[] = RARE_TYPES,
+): SQL | undefined {
   const { logs } = db.t;
   return and(
     // Stands there word for word so that both databases see that the partial index holds every row; with other words for
     // those of a user, a model or a channel, or SQLite takes the index of types alone.
     hasRareIndex(filter) ? sql`(${logs.type} + 0) <> 2` : sql`${logs.type} <> 2`,
-    filter.type === 0 ? inArray(logs.type, RARE_TYPES) : eq(logs.type, filter.type),
+    filter.type === 0 ? inArray(logs.type, [...types]) : eq(logs.type, filter.type),
     gte(logs.createdAt, from),
     lt(logs.createdAt, to),
     // The sum stands in the index too, and keeps SQLite from walking all calls of a busy user to find a few rare rows.

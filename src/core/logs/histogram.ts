@@ -11,13 +11,16 @@ import { firstHourOf, hoursOfDay } from "./coarse-days.ts";
 import { coarseState } from "./coarse-state.ts";
 import {
   consumeWhere,
+  errorWhere,
   HOUR_SECONDS,
   isSummed,
-  rareWhere,
   rawWhere,
   splitRange,
+  uncountedWhere,
+  wantsCalls,
   wantsConsume,
-  wantsRare,
+  wantsErrors,
+  wantsUncounted,
 } from "./filter.ts";
 import type { LogFilter } from "./filter.ts";
 import { clearedBefore } from "./statistics.ts";
@@ -119,18 +122,20 @@ export async function logHistogram(deps: Pick<Deps, "db">, asked: LogFilter): Pr
   }
   // Sums outlive the rows that were cleared; the list does not show these any more.
   const from = Math.max(filter.from, await clearedBefore(deps));
-  if (wantsConsume(filter) && from < filter.to) {
+  if (wantsCalls(filter) && from < filter.to) {
     const { fullHours, edges } = splitRange(from, filter.to);
-    const calls = await countsOverTime(db, { filter, ...fullHours, isHourly: step % DAY !== 0 });
-    add(
-      calls.map(({ at, isDays, total }) => ({
-        at: isDays ? hoursOfDay(zone, at).from : at,
-        type: LogType.consume,
-        total,
-      })),
-    );
-    for (const edge of edges) add(await countRaw(deps, consumeWhere(db, filter, edge.from, edge.to), unit));
+    const time = step % DAY === 0 ? { zone } : { isHourly: true };
+    for (const { at, isDays, calls, errors } of await countsOverTime(db, { filter, ...fullHours, ...time })) {
+      const begun = isDays ? hoursOfDay(zone, at).from : at;
+      if (wantsConsume(filter)) add([{ at: begun, type: LogType.consume, total: calls }]);
+      if (wantsErrors(filter)) add([{ at: begun, type: LogType.error, total: errors }]);
+    }
+    for (const edge of edges) {
+      if (wantsConsume(filter)) add(await countRaw(deps, consumeWhere(db, filter, edge.from, edge.to), unit));
+      if (wantsErrors(filter)) add(await countRaw(deps, errorWhere(db, filter, edge.from, edge.to), unit));
+    }
   }
-  if (wantsRare(filter)) add(await countRaw(deps, rareWhere(db, filter, filter.from, filter.to), unit));
+  if (wantsUncounted(filter))
+    add(await countRaw(deps, uncountedWhere(db, filter, filter.from, filter.to), unit));
   return drawn;
 }

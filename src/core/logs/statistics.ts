@@ -1,9 +1,10 @@
 // Figures over the log: counts, quota, rates and the dashboard's series, from hourly sums wherever these know the answer.
 // Refuses to scan raw rows of whole hours, except for filters that the hourly sums do not know.
-import { asc, desc, eq, lt, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
 import { countRows, sumOf } from "../../db/database.ts";
+import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { Deps, UserAccount } from "../deps.ts";
@@ -12,16 +13,21 @@ import { countsOverTime, isDaily, sumParts, totalOf } from "./coarse.ts";
 import { dayOf, hoursOfDay } from "./coarse-days.ts";
 import { coarseState } from "./coarse-state.ts";
 import {
+  askedOf,
   consumeWhere,
   END_OF_TIME,
+  errorWhere,
   HOUR_SECONDS,
   isRareScan,
   isSummed,
   rareWhere,
   rawWhere,
   splitRange,
+  uncountedWhere,
+  wantsCalls,
   wantsConsume,
-  wantsRare,
+  wantsErrors,
+  wantsUncounted,
 } from "./filter.ts";
 import type { LogFilter } from "./filter.ts";
 
@@ -69,13 +75,18 @@ export async function countLogs(deps: StatDeps, filter: LogFilter): Promise<LogC
   if (!isSummed(filter)) return counted(rawWhere(db, filter, filter.from, filter.to));
   const from = Math.max(filter.from, await clearedBefore(deps));
   let total = 0;
-  if (wantsConsume(filter) && from < filter.to) {
+  if (wantsCalls(filter) && from < filter.to) {
     const { fullHours, edges } = splitRange(from, filter.to);
-    total += await totalOf(db, { filter, ...fullHours }, (table) => table.loggedCount);
-    for (const edge of edges) total += await countRaw(deps, consumeWhere(db, filter, edge.from, edge.to));
+    const asked = { filter, ...fullHours };
+    if (wantsConsume(filter)) total += await totalOf(db, asked, (table) => table.loggedCount);
+    if (wantsErrors(filter)) total += await totalOf(db, asked, (table) => table.errorCount);
+    for (const edge of edges) {
+      if (wantsConsume(filter)) total += await countRaw(deps, consumeWhere(db, filter, edge.from, edge.to));
+      if (wantsErrors(filter)) total += await countRaw(deps, errorWhere(db, filter, edge.from, edge.to));
+    }
   }
-  if (!wantsRare(filter)) return { total, isMore: false };
-  const where = rareWhere(db, filter, filter.from, filter.to);
+  if (!wantsUncounted(filter)) return { total, isMore: false };
+  const where = uncountedWhere(db, filter, filter.from, filter.to);
   const rare = isRareScan(filter)
     ? await counted(where)
     : { total: await countRaw(deps, where), isMore: false };
@@ -107,7 +118,8 @@ export async function* segmentsOf(
   const from = Math.max(filter.from, cleared);
   const walk: Walk = { deps, filter, left: offset, rare: new Map() };
   if (from < filter.to) yield* liveSegments(walk, from);
-  if (from === filter.from || !wantsRare(filter)) return;
+  // What was spared: calls and errors are gone.
+  if (from === filter.from || !wantsUncounted(filter)) return;
   const count = await countRaw(deps, rareWhere(db, filter, filter.from, from));
   const last = take(walk, { from: filter.from, to: from, count });
   if (last) yield { ...last, isRare: true };
@@ -118,7 +130,7 @@ interface Walk {
   filter: LogFilter;
   /** Rows that are still to be skipped. */
   left: number;
-  /** Rare rows by hour. */
+  /** Rows by hour that no sum counts. */
   rare: ReadonlyMap<number, number>;
 }
 
@@ -140,7 +152,7 @@ async function* liveSegments(walk: Walk, from: number): AsyncGenerator<Segment> 
   const above = hasUpper && (await ofEdge(upper));
   if (above) yield above;
   if (fullHours.from < fullHours.to) {
-    if (wantsRare(filter)) walk.rare = await rareByHour(deps, filter, fullHours);
+    if (wantsUncounted(filter)) walk.rare = await uncountedByHour(deps, filter, fullHours);
     yield* (isDaily(filter) ? dailySegments : hourlySegments)(walk, fullHours);
   }
   const lower = edges[0];
@@ -148,7 +160,7 @@ async function* liveSegments(walk: Walk, from: number): AsyncGenerator<Segment> 
   if (below) yield below;
 }
 
-async function rareByHour(
+async function uncountedByHour(
   { db }: StatDeps,
   filter: LogFilter,
   { from, to }: { from: number; to: number },
@@ -158,7 +170,7 @@ async function rareByHour(
   const rows = await db.reader
     .select({ hour: hour.mapWith(Number), total: countRows() })
     .from(logs)
-    .where(rareWhere(db, filter, from, to))
+    .where(uncountedWhere(db, filter, from, to))
     .groupBy(hour);
   return new Map(rows.map((row) => [row.hour, row.total]));
 }
@@ -172,8 +184,8 @@ async function* dailySegments(
   const zone = (await coarseState(deps.db))?.zone ?? "UTC";
   const days = new Map<number, number>();
   const add = (day: number, total: number) => days.set(day, (days.get(day) ?? 0) + total);
-  const calls = wantsConsume(filter) ? await countsOverTime(deps.db, { filter, from, to }) : [];
-  for (const { at, isDays, total } of calls) add(isDays ? at : dayOf(zone, at), total);
+  const calls = wantsCalls(filter) ? await countsOverTime(deps.db, { filter, from, to }) : [];
+  for (const { at, isDays, ...counts } of calls) add(isDays ? at : dayOf(zone, at), askedOf(filter, counts));
   for (const [hour, total] of walk.rare) add(dayOf(zone, hour), total);
   for (const [day, count] of [...days].sort(([a], [b]) => b - a)) {
     if (count <= walk.left) {
@@ -190,17 +202,17 @@ async function* hourlySegments(
   { from, to }: { from: number; to: number },
 ): AsyncGenerator<Segment> {
   const { filter, deps } = walk;
-  const [newest] = wantsConsume(filter) ? await newestHour(deps, to) : [];
+  const [newest] = wantsCalls(filter) ? await newestHour(deps, to) : [];
   let end = Math.min(
     to,
     Math.max(newest === undefined ? from : newest + HOUR_SECONDS, lastOf(walk.rare, from)),
   );
   while (end > from) {
     const start = Math.max(from, end - HOURS_PER_QUERY * HOUR_SECONDS);
-    const calls = wantsConsume(filter)
+    const calls = wantsCalls(filter)
       ? await countsOverTime(deps.db, { filter, from: start, to: end, isHourly: true })
       : [];
-    const counts = new Map(calls.map(({ at, total }) => [at, total]));
+    const counts = new Map(calls.map(({ at, ...found }) => [at, askedOf(filter, found)]));
     for (const [hour, total] of walk.rare) {
       if (hour >= start && hour < end) counts.set(hour, (counts.get(hour) ?? 0) + total);
     }
@@ -209,7 +221,7 @@ async function* hourlySegments(
       if (segment) yield segment;
     }
     end = start;
-    const earlier = wantsConsume(filter) ? await newestHour(deps, end) : [];
+    const earlier = wantsCalls(filter) ? await newestHour(deps, end) : [];
     // Years without a call are passed over.
     const next = earlier[0] === undefined ? from : earlier[0] + HOUR_SECONDS;
     const rareBefore = lastOf(new Map([...walk.rare].filter(([hour]) => hour < start)), from);
@@ -286,6 +298,8 @@ export interface QuotaDataJson {
 
 const MAX_SELF_SECONDS = 2_592_000;
 const MAX_SERIES_ROWS = 100_000;
+/** Rows that one query should bring. */
+const SERIES_PIECE = 1500;
 
 export interface SeriesQuery {
   /** One user's series; undefined: summed over all users. */
@@ -297,41 +311,58 @@ export interface SeriesQuery {
 
 /** Hourly use by model, oldest first. The hours that the range touches count in full. */
 export async function quotaSeries({ db }: StatDeps, query: SeriesQuery): Promise<QuotaDataJson[]> {
-  const from = query.from - (query.from % HOUR_SECONDS);
-  const filter: LogFilter = { type: 0, from, to: query.to + 1 };
-  if (query.user) filter.userId = query.user.id;
-  const to = Math.ceil(filter.to / HOUR_SECONDS) * HOUR_SECONDS;
+  const { user } = query;
+  const to = Math.ceil((query.to + 1) / HOUR_SECONDS) * HOUR_SECONDS;
+  const series: QuotaDataJson[] = [];
+  let hours = 24;
+  // In pieces, because the event loop has other things to do than to make all of it ready.
+  for (let from = query.from - (query.from % HOUR_SECONDS); from < to && series.length < MAX_SERIES_ROWS;) {
+    const end = Math.min(to, from + hours * HOUR_SECONDS);
+    const rows = await usedBetween(db, { type: 0, from, to: end, ...(user ? { userId: user.id } : {}) });
+    for (const row of rows.slice(0, MAX_SERIES_ROWS - series.length))
+      series.push({
+        id: series.length + 1,
+        user_id: user?.id ?? 0,
+        username: user?.username ?? "",
+        model_name: row.modelName,
+        created_at: row.hour,
+        token_used: row.tokens,
+        count: row.count,
+        quota: row.quota,
+      });
+    from = end;
+    hours = Math.max(1, Math.floor(hours * Math.min(4, SERIES_PIECE / Math.max(1, rows.length))));
+  }
+  return series;
+}
+
+/** Use by hour and model of a filter's whole hours, oldest first. */
+async function usedBetween(db: Database, filter: LogFilter) {
+  const { from, to } = filter;
   const parts = await sumParts(db, { filter, from, to, by: ["modelName"], isHourly: true });
   const found = await Promise.all(
     parts.map(({ table, where, time }) => {
       const model = table.modelName as PgColumn;
-      return db.reader
-        .select({
-          hour: sql<number>`${time}`.mapWith(Number).as("at"),
-          modelName: sql<string>`${model}`.as("model"),
-          tokens: sumOf(sql`${table.promptTokens} + ${table.completionTokens}`),
-          count: sumOf(table.count),
-          quota: sumOf(table.quota),
-        })
-        .from(table as PgTable)
-        .where(where)
-        .groupBy(time, model)
-        .orderBy(asc(time), asc(model))
-        .limit(MAX_SERIES_ROWS);
+      return (
+        db.reader
+          .select({
+            hour: sql<number>`${time}`.mapWith(Number).as("at"),
+            modelName: sql<string>`${model}`.as("model"),
+            tokens: sumOf(sql`${table.promptTokens} + ${table.completionTokens}`),
+            count: sumOf(table.count),
+            quota: sumOf(table.quota),
+          })
+          .from(table as PgTable)
+          // Errors alone, or what a failed attempt cost, are no use.
+          .where(and(where, gt(table.count, 0)))
+          .groupBy(time, model)
+          .orderBy(asc(time), asc(model))
+          .limit(MAX_SERIES_ROWS)
+      );
     }),
   );
   // Parts follow each other in time.
-  const rows = found.flat().slice(0, MAX_SERIES_ROWS);
-  return rows.map((row, index) => ({
-    id: index + 1,
-    user_id: query.user?.id ?? 0,
-    username: query.user?.username ?? "",
-    model_name: row.modelName,
-    created_at: row.hour,
-    token_used: row.tokens,
-    count: row.count,
-    quota: row.quota,
-  }));
+  return found.flat();
 }
 
 /** The caller's own series, of at most one month. */

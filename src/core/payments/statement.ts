@@ -1,6 +1,6 @@
 // A user's month: what came in by kind, what was used by day, model and key, the orders, and the balance at both ends.
 // Refuses to reckon by anything but the books: credits to the second, use by the hour, as both stand in the tables.
-import { and, asc, eq, gte, lt, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, lt, sql } from "drizzle-orm";
 import { sumOf } from "../../db/database.ts";
 import { refuse } from "../../shared/failures.ts";
 import { offsetSeconds, startOfDay, stretchesOf } from "../../shared/local-time.ts";
@@ -76,7 +76,15 @@ async function useLines(
       tokens: sql`${rollups.promptTokens} + ${rollups.completionTokens}`.as("tokens"),
     })
     .from(rollups)
-    .where(and(eq(rollups.userId, userId), gte(rollups.hour, from), lt(rollups.hour, to)))
+    .where(
+      and(
+        eq(rollups.userId, userId),
+        gte(rollups.hour, from),
+        lt(rollups.hour, to),
+        // Errors alone are no use.
+        gt(rollups.count, 0),
+      ),
+    )
     .as("found");
   const rows = await db.orm
     .select({

@@ -16,8 +16,11 @@ export interface UserEntry {
   /** Used since the last look for something to drop. */
   touched: boolean;
   usedRound: number;
+  /** `NEVER`: written elsewhere since, to be read on its next use. */
   readRound: number;
 }
+
+export const NEVER = Number.NEGATIVE_INFINITY;
 
 export interface TokenEntry {
   account: TokenAccount;
@@ -27,6 +30,8 @@ export interface TokenEntry {
   previousHash: string;
   previousUntil: number;
   touched: boolean;
+  /** As of users. */
+  readRound: number;
 }
 
 export interface AccountCache {
@@ -34,14 +39,20 @@ export interface AccountCache {
   readonly users: Map<number, UserEntry>;
   readonly tokensByHash: Map<string, TokenEntry>;
   readonly tokensById: Map<number, TokenEntry>;
-  /** Users that were used lately, which PostgreSQL's nodes re-read each round. */
+  /** Users that were used lately: on PostgreSQL, what is written of them elsewhere is read in the next round. */
   readonly active: Set<UserEntry>;
+  /** Of active users, what was written and has not been read since. */
+  readonly pending: { readonly users: Set<UserEntry>; readonly tokens: Set<TokenEntry> };
   /** Users whose overlapping writes leave their figures in doubt, until the next clean read. */
   readonly uncertain: Set<number>;
   /** Unknown key hashes and when (steady clock) they may be looked up again. */
   readonly misses: Map<string, number>;
-  /** Counts the rounds in which active accounts are re-read. */
+  /** Counts the rounds in which PostgreSQL is asked for what was written. */
   round: number;
+  /** The last one in which it was known: whatever stands here and was not told of is as it is in the table. */
+  toldRound: number;
+  /** Announcements are missing: the next round reads all active accounts. */
+  isLost: boolean;
   /** The last round failed. */
   isStale: boolean;
 }
@@ -53,11 +64,23 @@ export function createAccountCache(limits: AccountLimits): AccountCache {
     tokensByHash: new Map(),
     tokensById: new Map(),
     active: new Set(),
+    pending: { users: new Set(), tokens: new Set() },
     uncertain: new Set(),
     misses: new Map(),
     round: 0,
+    toldRound: NEVER,
+    isLost: false,
     isStale: false,
   };
+}
+
+/** A round takes half a second; together with the reading what was written elsewhere is in force within a second. */
+const MAX_UNTOLD_ROUNDS = 2;
+
+/** What was read is as the table has it: since then it was known what is written, or that was just now. */
+export function isCurrent({ round, toldRound, isStale }: AccountCache, readRound: number): boolean {
+  const isTold = readRound !== NEVER && round - toldRound <= MAX_UNTOLD_ROUNDS;
+  return isTold || round - readRound <= MAX_UNTOLD_ROUNDS || isStale;
 }
 
 /** The user's one object in the process, brought up to the row. */
@@ -75,12 +98,13 @@ export function putUser(cache: AccountCache, row: UserRow): UserEntry {
   return entry;
 }
 
-/** Also for a user that was evicted while somebody held it; it counts as read in the round that is given. */
+/** Also for a user that was evicted while somebody held it, who was read in no round that counts. */
 export function addUser(cache: AccountCache, account: UserAccount, readRound: number): UserEntry {
-  const { users, active, round } = cache;
+  const { users, active, pending, round } = cache;
   const entry: UserEntry = { account, tokens: new Set(), touched: true, usedRound: round, readRound };
   users.set(account.id, entry);
   active.add(entry);
+  if (readRound === NEVER) pending.users.add(entry);
   return entry;
 }
 
@@ -96,6 +120,7 @@ function removeUser(cache: AccountCache, entry: UserEntry): void {
   cache.uncertain.delete(entry.account.id);
   cache.users.delete(entry.account.id);
   cache.active.delete(entry);
+  cache.pending.users.delete(entry);
   for (const token of entry.tokens) dropToken(cache, token);
 }
 
@@ -104,6 +129,7 @@ export function putToken(cache: AccountCache, row: TokenRow, owner: UserEntry): 
   const found = tokensById.get(row.id);
   if (found && found.owner === owner) {
     refreshToken(found.account, row);
+    found.readRound = cache.round;
     nameToken(cache, found, row);
     return found;
   }
@@ -116,6 +142,7 @@ export function putToken(cache: AccountCache, row: TokenRow, owner: UserEntry): 
     previousHash: "",
     previousUntil: 0,
     touched: true,
+    readRound: cache.round,
   };
   tokensById.set(account.id, entry);
   owner.tokens.add(entry);
@@ -137,7 +164,8 @@ function nameToken({ tokensByHash }: AccountCache, entry: TokenEntry, row: Token
   if (previousHash !== "") tokensByHash.set(previousHash, entry);
 }
 
-export function dropToken({ tokensByHash, tokensById }: AccountCache, entry: TokenEntry): void {
+export function dropToken({ tokensByHash, tokensById, pending }: AccountCache, entry: TokenEntry): void {
+  pending.tokens.delete(entry);
   for (const hash of [entry.hash, entry.previousHash])
     if (tokensByHash.get(hash) === entry) tokensByHash.delete(hash);
   if (tokensById.get(entry.account.id) === entry) tokensById.delete(entry.account.id);

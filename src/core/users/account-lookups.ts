@@ -1,7 +1,7 @@
 // Finds accounts: at once where memory has them, by a read that everybody shares who asks meanwhile where it does not.
 import type { Clock, TokenAccount, UserAccount } from "../deps.ts";
 import { sha256Hex } from "../kit/seal.ts";
-import { addMiss, dropToken, dropUser, putToken, putUser } from "./account-cache.ts";
+import { addMiss, dropToken, dropUser, isCurrent, putToken, putUser } from "./account-cache.ts";
 import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { ReadsInFlight } from "./account-reads.ts";
@@ -21,25 +21,22 @@ export interface AccountLookupsDeps {
   renewPlans: (userId: number) => Promise<void>;
 }
 
-export function createAccountLookups({
-  cache,
-  reads,
-  queries,
-  clock,
-  isShared,
-  renewPlans,
-}: AccountLookupsDeps) {
+export function createAccountLookups(deps: AccountLookupsDeps) {
+  const { cache, reads, queries, clock, isShared, renewPlans } = deps;
   const { users, tokensByHash, tokensById, misses, active } = cache;
   const userLoads = new Map<number, Promise<UserAccount | undefined>>();
   const tokenLoads = new Map<string, Promise<TokenAccount | undefined>>();
   const { isPlanDue, renewed } = createRenewals({ cache, clock, renewPlans }, loadUser);
-  /** False on PostgreSQL for an account that was not re-read lately, unless the database is away anyway. */
+  /**
+   * False on PostgreSQL for an account that was written elsewhere since it was read, or of which that is not known, unless
+   * the database is away anyway.
+   */
   function isFresh(entry: UserEntry): boolean {
     entry.touched = true;
     if (isPlanDue(entry.account)) return false;
     if (!isShared) return true;
     entry.usedRound = cache.round;
-    if (cache.round - entry.readRound > 2 && !cache.isStale) return false;
+    if (!isCurrent(cache, entry.readRound)) return false;
     active.add(entry);
     return true;
   }
@@ -113,7 +110,8 @@ export function createAccountLookups({
     if (entry) {
       entry.touched = true;
       if (entry.previousHash !== "" && isOver(entry, hash)) return undefined;
-      return isFresh(entry.owner) ? entry.account : loadToken(hash);
+      const isKnown = isFresh(entry.owner) && (!isShared || isCurrent(cache, entry.readRound));
+      return isKnown ? entry.account : loadToken(hash);
     }
     const until = misses.get(hash);
     if (until !== undefined) {

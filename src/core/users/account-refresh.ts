@@ -1,8 +1,13 @@
-// Re-reads active accounts in rounds: on PostgreSQL the safety net beside the announcements of other nodes. A row that is
-// being written is left to its writer, who brings the new figures.
+// Reads accounts again that other processes wrote, in rounds: on PostgreSQL triggers tell which (db/row-changes.ts), beside
+// the announcements, so that a charge needs none. A row that is being written here is left to its writer, who brings the new
+// figures, and looked at again in the next round.
+// Refuses to read what nobody asks for: accounts that were not used lately are read on their next use.
+import type { RowChanges } from "../../db/row-changes.ts";
 import type { Logger } from "../deps.ts";
-import { dropToken, dropUser, putToken } from "./account-cache.ts";
-import type { AccountCache, UserEntry } from "./account-cache.ts";
+import { READ_WAIT_MS } from "../kit/database-failure.ts";
+import { within } from "../kit/deadline.ts";
+import { dropToken, dropUser, NEVER, putToken } from "./account-cache.ts";
+import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { Overtaken, ReadsInFlight } from "./account-reads.ts";
 import { refreshUser } from "./account-rows.ts";
@@ -12,31 +17,67 @@ import type { TokenRow, UserRow } from "./account-rows.ts";
 const ACTIVE_ROUNDS = 40;
 const REFRESH_CHUNK = 10_000;
 
+type AccountChanges = RowChanges<"users" | "tokens">;
+
 export interface AccountRefreshDeps {
   cache: AccountCache;
   reads: ReadsInFlight;
   queries: AccountQueries;
+  /** Undefined on SQLite, where a round reads all that is active: nobody else writes, and only tests ask for one. */
+  changes: AccountChanges | undefined;
   logger: Logger;
 }
 
 /** Runs one round unless one runs already; never rejects. */
-export function createAccountRefresh({ cache, reads, queries, logger }: AccountRefreshDeps) {
+export function createAccountRefresh({ cache, reads, queries, changes, logger }: AccountRefreshDeps) {
+  const { users, tokensById, active, pending } = cache;
   let isRunning = false;
 
   async function refreshAll(): Promise<void> {
-    const { active } = cache;
     cache.round++;
-    for (const entry of active) if (cache.round - entry.usedRound > ACTIVE_ROUNDS) active.delete(entry);
-    const entries = [...active];
-    for (let from = 0; from < entries.length; from += REFRESH_CHUNK) {
-      await refreshChunk(entries.slice(from, from + REFRESH_CHUNK));
+    for (const entry of active) if (cache.round - entry.usedRound > ACTIVE_ROUNDS) rest(cache, entry);
+    // Nobody asks: what is written meanwhile is told in the first round with somebody.
+    if (active.size === 0) return;
+    const wasLost = cache.isLost;
+    cache.isLost = false;
+    try {
+      const told = changes && (await within(READ_WAIT_MS, changes.next()));
+      if (told) note(cache, reads, told);
+      if (!told || wasLost) await readAll();
+      else await readPending();
+      cache.toldRound = cache.round;
+    } catch (error) {
+      // What an answer told that came too late is told to nobody.
+      cache.isLost = true;
+      throw error;
     }
   }
 
-  async function refreshChunk(entries: readonly UserEntry[]): Promise<void> {
+  async function readAll(): Promise<void> {
+    for (const entry of users.values()) {
+      if (active.has(entry)) continue;
+      entry.readRound = NEVER;
+      for (const token of entry.tokens) token.readRound = NEVER;
+    }
+    for (const entry of active) {
+      pending.users.add(entry);
+      for (const token of entry.tokens) pending.tokens.add(token);
+    }
+    await readPending();
+  }
+
+  async function readPending(): Promise<void> {
+    const [userEntries, tokenEntries] = [[...pending.users], [...pending.tokens]];
+    const most = Math.max(userEntries.length, tokenEntries.length);
+    for (let from = 0; from < most; from += REFRESH_CHUNK) {
+      const to = from + REFRESH_CHUNK;
+      await refreshChunk(userEntries.slice(from, to), tokenEntries.slice(from, to));
+    }
+  }
+
+  async function refreshChunk(entries: readonly UserEntry[], cached: readonly TokenEntry[]): Promise<void> {
     const readIn = cache.round;
     await reads.track(async (overtaken) => {
-      const cached = entries.flatMap((entry) => [...entry.tokens]);
       const [userRows, tokenRows] = await queries.many(
         entries.map((entry) => entry.account.id),
         cached.map((token) => token.account.id),
@@ -45,7 +86,8 @@ export function createAccountRefresh({ cache, reads, queries, logger }: AccountR
       const tokenRowsById = new Map(tokenRows.map((row) => [row.id, row]));
       for (const token of cached) {
         const { id } = token.account;
-        if (cache.tokensById.get(id) !== token || overtaken.tokens.has(id) || reads.isTokenBusy(id)) continue;
+        if (tokensById.get(id) !== token) pending.tokens.delete(token);
+        if (overtaken.tokens.has(id) || reads.isTokenBusy(id) || !pending.tokens.delete(token)) continue;
         const row: TokenRow | undefined = tokenRowsById.get(id);
         if (row && row.deletedAt === null) putToken(cache, row, token.owner);
         else dropToken(cache, token);
@@ -62,9 +104,12 @@ export function createAccountRefresh({ cache, reads, queries, logger }: AccountR
     const rowsById = new Map(rows.map((row) => [row.id, row]));
     for (const entry of entries) {
       const { id } = entry.account;
-      if (cache.users.get(id) !== entry) continue;
+      if (users.get(id) !== entry) pending.users.delete(entry);
+      // Used again while it rested, or gone to rest meanwhile: whoever asks for it next reads it.
+      if (!pending.users.has(entry)) continue;
       entry.readRound = readIn;
       if (overtaken.users.has(id) || reads.isUserBusy(id)) continue;
+      pending.users.delete(entry);
       const row = rowsById.get(id);
       if (row && row.deletedAt === null) {
         refreshUser(entry.account, row);
@@ -86,4 +131,30 @@ export function createAccountRefresh({ cache, reads, queries, logger }: AccountR
       isRunning = false;
     }
   };
+}
+
+/** Not used lately: what is pending of it is read when it is. */
+function rest({ active, pending }: AccountCache, entry: UserEntry): void {
+  active.delete(entry);
+  if (pending.users.delete(entry)) entry.readRound = NEVER;
+  for (const token of entry.tokens) if (pending.tokens.delete(token)) token.readRound = NEVER;
+}
+
+type ChangedAccounts = NonNullable<Awaited<ReturnType<AccountChanges["next"]>>>;
+
+/** Reads that are on their way may bring what stood there before. */
+function note(cache: AccountCache, reads: ReadsInFlight, told: ChangedAccounts): void {
+  const { users, tokensById, active, pending } = cache;
+  for (const id of told.users) {
+    reads.wroteUser(id);
+    const entry = users.get(id);
+    if (entry && active.has(entry)) pending.users.add(entry);
+    else if (entry) entry.readRound = NEVER;
+  }
+  for (const id of told.tokens) {
+    reads.wroteToken(id);
+    const entry = tokensById.get(id);
+    if (entry && active.has(entry.owner)) pending.tokens.add(entry);
+    else if (entry) entry.readRound = NEVER;
+  }
 }

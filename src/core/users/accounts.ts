@@ -1,11 +1,12 @@
 // In-memory accounts: users and API keys as the hot path reads them, filled on first use, bounded, kept true by every
 // write here and on other nodes. Refuses to let an older read overwrite a balance that was written meanwhile.
-import { addUser, createAccountCache } from "./account-cache.ts";
+import { addUser, createAccountCache, NEVER } from "./account-cache.ts";
 import type { AccountLimits } from "./account-cache.ts";
 import { createAccountLookups, MAX_KEY_LENGTH } from "./account-lookups.ts";
 import { createAccountQueries } from "./account-queries.ts";
 import { createReadsInFlight } from "./account-reads.ts";
 import { lookEvery } from "../../db/look-around.ts";
+import { createRowChanges } from "../../db/row-changes.ts";
 import { createAccountRefresh } from "./account-refresh.ts";
 import type { Deps, LedgerAccounts } from "../deps.ts";
 import { sha256Hex } from "../kit/seal.ts";
@@ -19,7 +20,7 @@ export interface AccountsDeps extends Pick<Deps, "db" | "clock" | "logger"> {
   /** Not read here: keys are found by their hash. Taken so that all services are built from the same bundle. */
   seal?: Deps["seal"];
   limits?: Partial<AccountLimits>;
-  /** How often active accounts are re-read on PostgreSQL; 0 = only when `refresh` is called. */
+  /** How often PostgreSQL is asked for what was written, in milliseconds; 0 = only when `refresh` is called. */
   refreshMs?: number;
   /** Longest wait for a database that is away, in milliseconds. */
   databaseWaitMs?: number;
@@ -50,21 +51,29 @@ export async function createAccounts({
         logger.warn("plans could not be renewed", { user: id, error: String(error) });
       }),
   });
-  const refresh = createAccountRefresh({ cache, reads, queries, logger });
+  const changes = isShared
+    ? createRowChanges(db.orm, ["users", "tokens"], () => clock.monotonicMs())
+    : undefined;
+  const refresh = createAccountRefresh({ cache, reads, queries, changes, logger });
 
   /** What another node changed is read again. */
-  const rereading = (reload: (id: number) => Promise<void>) => (ids: readonly string[]) => {
-    for (const id of ids)
-      reload(Number(id)).catch((error: unknown) => {
-        logger.warn("account could not be re-read", { id, error: String(error) });
-      });
-  };
+  const rereading =
+    (reload: (id: number) => Promise<void>) =>
+    async (ids: readonly string[]): Promise<void> => {
+      const done = await Promise.allSettled(ids.map((id) => reload(Number(id))));
+      const failed = done.find((each) => each.status === "rejected");
+      if (!failed) return;
+      logger.warn("accounts could not be re-read", { ids, error: String(failed.reason) });
+      throw failed.reason;
+    };
   /** Whatever is kept here is re-read: active accounts now, the others on their next use. */
   const lost = (): void => {
     cache.misses.clear();
     for (const id of users.keys()) reads.wroteUser(id);
     for (const id of tokensById.keys()) reads.wroteToken(id);
-    for (const entry of users.values()) entry.readRound = Number.NEGATIVE_INFINITY;
+    for (const entry of users.values()) entry.readRound = NEVER;
+    for (const entry of tokensById.values()) entry.readRound = NEVER;
+    cache.isLost = true;
     void refresh();
   };
   await db.onChange("users", { changed: rereading(lookups.reloadUser), lost });
@@ -95,7 +104,7 @@ export async function createAccounts({
     keepUser(account) {
       const entry = users.get(account.id);
       if (entry) return entry.account;
-      if (!account.deleted) addUser(cache, account, 0);
+      if (!account.deleted) addUser(cache, account, NEVER);
       return account;
     },
     keepToken: (account) => tokensById.get(account.id)?.account ?? account,
@@ -103,7 +112,13 @@ export async function createAccounts({
     cachedToken: (id) => tokensById.get(id)?.account,
     beginWrite(userIds, tokenIds) {
       const ids = [...userIds];
-      for (const id of ids) if (reads.isUserBusy(id) && users.has(id)) uncertain.add(id);
+      for (const id of ids) {
+        const entry = reads.isUserBusy(id) ? users.get(id) : undefined;
+        if (!entry) continue;
+        uncertain.add(id);
+        // Also where neither write is committed, so that nobody tells of it.
+        cache.pending.users.add(entry);
+      }
       return reads.beginWrite(ids, [...tokenIds]);
     },
     onPlanDue(renew) {

@@ -17,6 +17,7 @@ import type { TokenRow } from "./account-rows.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { autoGroups, groupChoices } from "./groups.ts";
 import { sha256Hex } from "../kit/seal.ts";
+import { namesGoneSteps } from "../logs/key-names.ts";
 import { openKey, tokenWithUse } from "./token-json.ts";
 import type { TokenJson } from "./token-json.ts";
 import { END_CHARACTERS, newSecret } from "./token-secret.ts";
@@ -411,6 +412,8 @@ export async function updateToken(
     const status = yield* statusOf(deps, tx, row);
     if (status !== row.status) changes.status = status;
     if (Object.keys(changes).length === 0) return row;
+    if (changes.name !== undefined && changes.name !== before.name)
+      yield* namesGoneSteps(deps.db, tx, nowSeconds(deps));
     return yield* save(deps, tx, id, changes);
   });
   await deps.accounts.tokenChanged(id);

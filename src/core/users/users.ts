@@ -23,6 +23,7 @@ import { nameKey } from "./folding.ts";
 import { mailFor, refuseTakenMail } from "./mail-rules.ts";
 import { addUser } from "./new-user.ts";
 import { sendSoon } from "./outbox.ts";
+import { removeOwnSteps } from "./removal.ts";
 import { passwordLetterSteps } from "./password-letter.ts";
 import { sha256Hex } from "../kit/seal.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
@@ -480,16 +481,11 @@ export async function removeUser(deps: Deps, actor: AuditActor, id: number): Pro
   const row = await findUser(deps, id);
   if (row.role >= Role.root) throw refuse("user_root_undeletable");
   assertOutranks(actor, row, "user_rank_delete");
-  const { identities, remoteObjects, tokens, userDevices, users } = deps.db.t;
+  const { tokens, users } = deps.db.t;
   const owned = await deps.db.orm.select({ id: tokens.id }).from(tokens).where(eq(tokens.userId, id));
   await deps.db.atomic(function* (tx) {
-    yield* q(tx.delete(identities).where(eq(identities.userId, id)).returning({ id: identities.id }));
-    yield* q(tx.delete(tokens).where(eq(tokens.userId, id)).returning({ id: tokens.id }));
-    yield* q(tx.delete(userDevices).where(eq(userDevices.userId, id)).returning({ id: userDevices.userId }));
+    yield* removeOwnSteps(tx, deps, id);
     yield* removeFactorSteps(tx, deps, id, { totp: true, passkeys: true });
-    yield* q(
-      tx.delete(remoteObjects).where(eq(remoteObjects.userId, id)).returning({ id: remoteObjects.userId }),
-    );
     yield* q(tx.delete(users).where(eq(users.id, id)).returning({ id: users.id }));
     const params = { name: row.username };
     yield* auditSteps(tx, deps, { user: row, action: "user.remove", params, by: actor });

@@ -130,12 +130,17 @@ export function mapLog(source: SourceRow, facts: LogFacts): MappedLog {
   else notes.add("logs", "log_summed", id);
   return {
     row: isKept ? row : undefined,
-    sum: type === LogType.consume ? sumOfCall(row, isKept) : undefined,
+    sum: sumOf(type, row, isKept),
   };
 }
 
-function sumOfCall(row: NewRow<"logs">, isLogged: boolean): NewRow<"rollups"> {
-  const quota = row.quota ?? 0;
+/** What a row adds to its hour; undefined: nothing. */
+function sumOf(type: number, row: NewRow<"logs">, isKept: boolean): NewRow<"rollups"> | undefined {
+  if (type === LogType.consume) return sumOfCall(row, isKept);
+  return type === LogType.error && isKept ? { ...placeOf(row), errorCount: 1 } : undefined;
+}
+
+function placeOf(row: NewRow<"logs">) {
   return {
     hour: row.createdAt - (row.createdAt % HOUR),
     userId: row.userId,
@@ -143,6 +148,13 @@ function sumOfCall(row: NewRow<"logs">, isLogged: boolean): NewRow<"rollups"> {
     channelId: row.channelId ?? 0,
     tokenId: row.tokenId ?? 0,
     group: row.group ?? "",
+  };
+}
+
+function sumOfCall(row: NewRow<"logs">, isLogged: boolean): NewRow<"rollups"> {
+  const quota = row.quota ?? 0;
+  return {
+    ...placeOf(row),
     count: 1,
     quota,
     promptTokens: row.promptTokens ?? 0,
@@ -182,6 +194,7 @@ const FIELDS = [
   "useTimeMs",
   "loggedCount",
   "loggedQuota",
+  "errorCount",
 ] as const;
 
 /** How sums are added to those that are there. */

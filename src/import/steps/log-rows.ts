@@ -6,6 +6,7 @@ import { insertRows, rowsFor } from "../insert.ts";
 import type { NewRow } from "../insert.ts";
 import { gathered, HOUR, LOG_COLUMNS, mapLog, mapQuotaData, ROLLUP_SUMS } from "../mapping/logs.ts";
 import type { LogFacts } from "../mapping/logs.ts";
+import { namesGoneSteps } from "../../core/logs/key-names.ts";
 import { ensureImportedParts } from "../parts.ts";
 import type { SourceDatabase, SourceRow } from "../source.ts";
 import { moveMark, writeState } from "../state.ts";
@@ -61,6 +62,8 @@ export function createDrySums(): DrySums {
     add(sums, firsts) {
       for (const sum of sums) {
         const { hour, quota = 0, count = 0 } = sum;
+        // An hour of errors alone; their rows are among the firsts.
+        if (count === 0) continue;
         grow(user, sum.userId, hour, quota, count);
         grow(token, sum.tokenId, hour, quota, count);
         grow(channel, sum.channelId, hour, quota, count);
@@ -113,7 +116,8 @@ export async function importLogs(
     const mapped = page.map((row) => mapLog(row, facts));
     const rows = mapped.flatMap(({ row }) => (row ? [row] : []));
     const sums = gathered(mapped.flatMap(({ sum }) => (sum ? [sum] : [])));
-    for (const { hour } of sums) if (state.firstCall === 0 || hour < state.firstCall) state.firstCall = hour;
+    for (const { hour, count } of sums)
+      if (count && (state.firstCall === 0 || hour < state.firstCall)) state.firstCall = hour;
     const from = after;
     after = wholeOf(page.at(-1) as SourceRow, "id");
     dry?.add(sums, rows);
@@ -125,6 +129,8 @@ export async function importLogs(
         yield* moveMark(db, tx, LOG_STEP, { from, to: last });
         yield* insertRows(db, tx, rowsFor("logs", rows));
         yield* addSums(db, tx, sums);
+        // Keys that the source has no longer.
+        yield* namesGoneSteps(db, tx, now);
         yield* writeState(db, tx, state);
       });
     }

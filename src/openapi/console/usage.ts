@@ -7,7 +7,7 @@ const SECONDS = {
   end_timestamp: "Unix seconds, included.",
 };
 const COUNTED =
-  "`total_more`: the count ended at `total`, there are more. `cut`: no sum knows the filter, so only the newest 300,000 rows (of errors 100,000) were searched.";
+  "`total_more`: the count ended at `total`, there are more. `cut`: no sum knows the filter, so only the newest 120,000 rows (100,000 of each type that is neither call nor error) were searched.";
 const MONTH = "Without a range: the month up to now.";
 const TASK_PAGE = { p: "Page; the first is 0." };
 const MILLISECONDS = {
@@ -71,7 +71,8 @@ export const usage: Readonly<Record<string, ConsoleOperation>> = {
   "GET /api/log/search": {
     tag: "Usage",
     summary: "Search the log",
-    description: "The newest rows: 100, or as many as page_size says.",
+    description:
+      "The newest rows: 100, or as many as page_size says. Texts are searched in the newest 120,000 rows; `cut`: there are older ones.",
     fields: { keyword: "Number of a kind, or the beginning of a row's text." },
   },
   "GET /api/log/self/search": {

@@ -11,6 +11,8 @@ import type { Visitors } from "../../http/visitors.ts";
 import { AUTO_GROUP } from "../../shared/auto-group.ts";
 import { ChannelStatus, Role, TokenStatus, UserStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
+import { rateRefusal } from "../../core/limits/refusals.ts";
+import type { RateClaim } from "../../core/limits/shared-rates.ts";
 import type { RateLimiter, RateRule } from "../../core/kit/rate-limit.ts";
 import type { Exchange } from "./exchange.ts";
 import type { CallServices } from "./services.ts";
@@ -105,7 +107,7 @@ function admitKnown({ deps, visitors, limiter }: CallServices, exchange: Exchang
   if (rule) {
     const rate = { rule, userId: caller.user.id, isAdmitted: false };
     exchange.rate = rate;
-    checkRate(limiter, rule, caller.user.id, deps.clock.monotonicMs());
+    checkRate(deps, limiter, rate);
     rate.isAdmitted = true;
   }
   return { exchange, caller };
@@ -198,14 +200,21 @@ export function rateRule(options: Deps["options"], { group, auto, user }: Caller
   };
 }
 
-/** Throws where a limit is reached; what passes must be ended (RateLimiter). */
-export function checkRate(limiter: RateLimiter, rule: RateRule, userId: number, nowMs: number): void {
-  const refusal = limiter.admit(userId, rule, nowMs);
-  if (!refusal) return;
-  throw new Failure("limit", refusal.which === "total" ? "rate_limit_total" : "rate_limit_success", {
-    params: { minutes: rule.windowMs / 60_000, limit: refusal.limit },
-    retryAfterSeconds: refusal.retryAfterSeconds,
-  });
+/** Throws where this process knows that a limit is reached; what passes must be ended (RateLimiter). */
+export function checkRate(
+  { limits, clock }: Pick<Deps, "limits" | "clock">,
+  limiter: RateLimiter,
+  rate: RateClaim,
+): void {
+  const refusal = limiter.admit(rate.userId, limits.rateHere(rate), clock.monotonicMs());
+  if (refusal) throw rateRefusal(rate.rule, refusal.which, refusal);
+}
+
+/** What is admitted and holds nothing: its rate alone is asked about. */
+export async function admitAlone(services: CallServices, exchange: Exchange): Promise<Admitted> {
+  const admitted = await admit(services, exchange);
+  if (exchange.rate) await services.deps.limits.confirmRate(exchange.rate);
+  return admitted;
 }
 
 /** The model limits of the key, by the requested name; a named channel overrules them. */

@@ -1,7 +1,8 @@
 // One request to the gateway and its answer, whatever is requested: its id, its failures in the client's dialect, and what is
 // given back when it is over.
 import type { Deps } from "../../core/deps.ts";
-import type { RateRule, RateState } from "../../core/kit/rate-limit.ts";
+import type { RateState } from "../../core/kit/rate-limit.ts";
+import type { RateClaim } from "../../core/limits/shared-rates.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
 import { refuseBadHost } from "../../http/host.ts";
 import { relayLanguageOf } from "../../http/messages.ts";
@@ -48,7 +49,7 @@ export interface Exchange {
   /** What is told of it when it is over. */
   readonly record: CallRecord;
   /** The request rate that the caller is under; undefined where there is none. */
-  rate: { rule: RateRule; userId: number; isAdmitted: boolean } | undefined;
+  rate: (RateClaim & { isAdmitted: boolean }) | undefined;
   /** From the body's last byte on. */
   work: Work | undefined;
   /** Set as soon as they are known: a refused call leaves a row that names them. */
@@ -116,11 +117,15 @@ function tellRates(services: CallServices, exchange: Exchange, response: Respons
 /** The call no longer takes the place of a success. */
 function endRate(
   { limiter, deps }: CallServices,
-  { userId, rule, isAdmitted }: NonNullable<Exchange["rate"]>,
+  rate: NonNullable<Exchange["rate"]>,
   isSuccess: boolean,
 ): RateState {
+  const { userId, rule } = rate;
   const nowMs = deps.clock.monotonicMs();
-  if (isAdmitted) limiter.ended(userId, rule, isSuccess, nowMs);
+  if (rate.isAdmitted) {
+    limiter.ended(userId, rule, isSuccess, nowMs, rate.shared === "refused");
+    deps.limits.rateEnded(rate, isSuccess);
+  }
   return limiter.state(userId, rule, nowMs);
 }
 

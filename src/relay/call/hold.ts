@@ -2,6 +2,7 @@
 // Refuses a call that the caller could not pay: the ledger decides, with the least amount that serves.
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps, Ledger, Reservation, ReserveRequest } from "../../core/deps.ts";
+import type { RateClaim } from "../../core/limits/shared-rates.ts";
 import { userShort } from "../../core/ledger/refusals.ts";
 import {
   cappedHold,
@@ -100,6 +101,8 @@ export interface HoldRequest {
   earlierTokens: number;
   /** Units that it may cost at most; undefined: as much as it takes. */
   cap: number | undefined;
+  /** Under the rate of the site, which is asked about with the hold. */
+  rate?: RateClaim | undefined;
   /** What is sent in the body's place, in its upstream's words, where the rules of a channel changed it. */
   sent?: { dialect: DialectName; json: Json };
 }
@@ -229,6 +232,7 @@ function reserveFor(
     token,
     ...wantedOf(services, request, terms, growsAlong),
     promptTokens: prompt.tokens,
+    rate: request.rate,
     tokens:
       prompt.tokens +
       (endpoint.answersTokens === false ? 0 : answerTokens(terms, services.usual.of(model), growsAlong)),

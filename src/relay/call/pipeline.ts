@@ -12,7 +12,7 @@ import { createBodyBudget } from "../wire/body-budget.ts";
 import { inTime } from "../wire/early-response.ts";
 import type { MediaFetch } from "../wire/media.ts";
 import { failureFrame } from "../wire/render-failure.ts";
-import { admit } from "./admission.ts";
+import { admit, admitAlone } from "./admission.ts";
 import type { Answer } from "./answer.ts";
 import { CallFailed, runAttempts } from "./attempts.ts";
 import type { Call } from "./call.ts";
@@ -111,7 +111,7 @@ export interface Relay {
   /** What would leave for a channel if this request came now; nobody is asked. Throws what the call would be refused with. */
   dryRun(user: UserAccount, channel: Channel, request: DryRunRequest): Promise<DryRun>;
   /** Which channel and key would serve such a call now; nobody is asked. `token`: the key that it would be made with. */
-  route(question: RouteQuestion, token: TokenAccount | undefined): RouteReport;
+  route(question: RouteQuestion, token: TokenAccount | undefined): Promise<RouteReport>;
   /** Resolves when no call is in flight, also none that is read on without its client. */
   idle(): Promise<void>;
   /** The process has to stop: ends what is in flight, settled and with its failure. Resolves when all of it is. */
@@ -164,7 +164,7 @@ export function createRelay(
         counted(
           services,
           exchange,
-          await countForClient(services, counting, await admit(services, exchange), encode),
+          await countForClient(services, counting, await admitAlone(services, exchange), encode),
         ),
       ),
     quote: (call, surfaceOf) =>
@@ -172,7 +172,7 @@ export function createRelay(
         counted(
           services,
           exchange,
-          await quoteForClient(services, await admit(services, exchange), surfaceOf),
+          await quoteForClient(services, await admitAlone(services, exchange), surfaceOf),
         ),
       ),
     quoteSession: (call, session) =>

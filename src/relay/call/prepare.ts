@@ -142,6 +142,7 @@ export function requestOf(services: CallServices, received: Received): CallReque
     pinnedKey: undefined,
     earlierTokens: 0,
     cap: capOf(exchange.request.headers, caller, price.quotaPerUnit),
+    rate: exchange.rate,
   };
   const home = endpoint.name === "responses" ? services.affinity.home(request) : undefined;
   if (home === undefined) return request;

@@ -9,6 +9,7 @@ import { upgradeSocket, wantsSocket } from "../../http/sockets.ts";
 import type { Visitors } from "../../http/visitors.ts";
 import { mayUseGroup } from "../../core/users/groups.ts";
 import { TokenStatus, UserStatus } from "../../shared/enums.ts";
+import type { RateClaim } from "../../core/limits/shared-rates.ts";
 import { Failure } from "../../shared/failures.ts";
 import { completionTokens } from "../../shared/usage.ts";
 import {
@@ -118,13 +119,17 @@ async function admitAndOpen(
   const { limiter } = parts;
   const rule = rateRule(deps.options, caller);
   if (!rule) return openFor(services, request, requestId, caller);
-  checkRate(limiter, rule, caller.user.id, deps.clock.monotonicMs());
+  const rate: RateClaim = { rule, userId: caller.user.id };
+  checkRate(deps, limiter, rate);
   let isSuccess = false;
   try {
+    await deps.limits.confirmRate(rate);
     await openFor(services, request, requestId, caller);
     isSuccess = true;
   } finally {
-    limiter.ended(caller.user.id, rule, isSuccess, deps.clock.monotonicMs());
+    const isUndone = rate.shared === "refused";
+    limiter.ended(caller.user.id, rule, isSuccess, deps.clock.monotonicMs(), isUndone);
+    deps.limits.rateEnded(rate, isSuccess);
   }
 }
 

@@ -1,6 +1,7 @@
 // Caps of channels and keys: a place is held until its lease ends, a minute is any sixty seconds, and nodes share exactly.
 import { expect, test } from "bun:test";
-import { createCaps, shareOf } from "../../../src/core/channels/caps.ts";
+import { createCaps } from "../../../src/core/channels/caps.ts";
+import { shareOf } from "../../../src/core/kit/node-share.ts";
 import type { Channel } from "../../../src/core/channels/rows.ts";
 
 const NONE = { maxConcurrency: 0, rpmLimit: 0, tpmLimit: 0 };

@@ -58,6 +58,7 @@ for (const database of ["sqlite", "postgres"] as const) {
         costCount: 0,
         costQuota: 0,
         lostNanos: 0,
+        errorCount: 0,
         // Nor what caches did for them.
         cacheInput: 0,
         cacheRead: 0,

@@ -199,7 +199,7 @@ export async function openBooks(open: OpenOptions): Promise<Books> {
 /** Books on a database of their own; further nodes may join it. */
 export interface TestBooks extends Books {
   database: TestDatabase;
-  join(nodeId: string): Promise<Books>;
+  join(nodeId: string, more?: Pick<OpenOptions, "refreshMs" | "wrap">): Promise<Books>;
 }
 
 export async function startBooks(
@@ -213,9 +213,9 @@ export async function startBooks(
   return {
     ...books,
     database,
-    async join(nodeId) {
+    async join(nodeId, more = {}) {
       const dir = mkdtempSync(join(tmpdir(), "weir-node-"));
-      const node = await openBooks({ databaseUrl, dataDir: dir, nodeId, clock: books.clock });
+      const node = await openBooks({ databaseUrl, dataDir: dir, nodeId, clock: books.clock, ...more });
       joined.push({ books: node, dir });
       return node;
     },

@@ -1,13 +1,15 @@
 // In-memory accounts: what changes in the database is in force here, and memory stays bounded.
 // Refuses to test balances, which belong to the ledger's tests.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import { parseAllowIps } from "../../../src/core/users/account-rows.ts";
 import { sha256Hex } from "../../../src/core/kit/seal.ts";
+import { rawQuery } from "../../../src/db/database.ts";
 import type { Database } from "../../../src/db/database.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
 import { startBooks } from "../ledger/support.ts";
-import type { TestBooks } from "../ledger/support.ts";
+import type { Books, TestBooks } from "../ledger/support.ts";
 import { untilSo } from "../../support/turns.ts";
 
 describe.each(DATABASE_KINDS)("accounts on %s", (kind) => {
@@ -168,6 +170,91 @@ describe.each(DATABASE_KINDS)("accounts on %s", (kind) => {
     await books.accounts.userChanged(user.id);
     await reading;
     expect(user.group).toBe("late");
+  });
+});
+
+describe("what other processes write, on PostgreSQL", () => {
+  let a: TestBooks;
+  let b: Books;
+  /** Statements of node b that read accounts. */
+  let asked: string[] = [];
+  const watched = (db: Database): Database => {
+    const orm = new Proxy(db.orm, {
+      get(target, name, receiver) {
+        if (name === "select") asked.push("rows");
+        const value: unknown = Reflect.get(target, name, receiver);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    return { ...db, orm };
+  };
+  beforeAll(async () => {
+    a = await startBooks("postgres", { refreshMs: 0 });
+    b = await a.join("node-b", { refreshMs: 0, wrap: watched });
+  });
+  afterAll(() => a.close());
+
+  /** Node b as nobody announces anything to it: as a charge, or an operator's own SQL. */
+  const write = (statement: SQL) => rawQuery(a.db.orm, statement);
+
+  test("is in force after a round, whoever wrote it, and only those rows are read", async () => {
+    const known = await Promise.all(Array.from({ length: 100 }, () => a.addUser(1000)));
+    const keys = await Promise.all(known.map((user) => a.addToken(user)));
+    const seen = await Promise.all(keys.map(async ({ name }) => b.accounts.tokenByKey(name)));
+    await b.accounts.refresh();
+    const [user, key] = [known[3], keys[7]];
+    await write(sql`update users set status = 2, quota = quota - 10 where id = ${user?.id}`);
+    await write(sql`update tokens set status = 2 where id = ${key?.id}`);
+    asked = [];
+    await b.accounts.refresh();
+    expect([seen[3]?.user.status, seen[3]?.user.quota, seen[7]?.status]).toEqual([2, 990, 2]);
+    // Both tables once, whatever the number of accounts.
+    expect(asked).toEqual(["rows", "rows"]);
+    asked = [];
+    await b.accounts.refresh();
+    expect(asked).toEqual([]);
+    await write(sql`delete from tokens where id = ${key?.id}`);
+    await b.accounts.refresh();
+    expect(b.accounts.cachedToken(key?.id ?? 0)).toBeUndefined();
+  });
+
+  test("is read on its next use where the account rested, whichever of its keys comes first", async () => {
+    const user = await a.addUser(1000);
+    const keys = [await a.addToken(user), await a.addToken(user)];
+    const seen = await Promise.all(keys.map(async ({ name }) => b.accounts.tokenByKey(name)));
+    const busy = await a.addUser(1);
+    const rounds = async (count: number) => {
+      for (let round = 0; round < count; round++) {
+        // Somebody else keeps the node asking.
+        await b.accounts.user(busy.id);
+        await b.accounts.refresh();
+      }
+    };
+    await rounds(45);
+    await write(sql`update tokens set status = 2 where id = ${keys[1]?.id}`);
+    await write(sql`update users set quota = 5 where id = ${user.id}`);
+    await rounds(1);
+    expect([seen[1]?.status, seen[1]?.user.quota]).toEqual([1, 1000]);
+    await b.accounts.tokenByKey(keys[0]?.name ?? "");
+    expect(seen[0]?.user.quota).toBe(5);
+    const second = b.accounts.tokenByKey(keys[1]?.name ?? "");
+    expect(second).toBeInstanceOf(Promise);
+    expect((await second)?.status).toBe(2);
+    // Nothing was written since: they are found without the database, rested or not.
+    await rounds(45);
+    asked = [];
+    expect(b.accounts.tokenByKey(keys[1]?.name ?? "")).toBe(seen[1]);
+    expect(asked).toEqual([]);
+  });
+
+  test("is found where nobody asked for a while, and a node that nobody calls asks nothing", async () => {
+    const key = await a.addToken(await a.addUser(1000));
+    const seen = await b.accounts.tokenByKey(key.name);
+    for (let round = 0; round < 45; round++) await b.accounts.refresh();
+    await write(sql`update tokens set status = 2 where id = ${key.id}`);
+    for (let round = 0; round < 5; round++) await b.accounts.refresh();
+    expect(seen?.status).toBe(1);
+    expect((await b.accounts.tokenByKey(key.name))?.status).toBe(2);
   });
 });
 

@@ -1,0 +1,227 @@
+// What processes share about limits, as scripts that run on the Valkey of the site: its clock counts, and nothing comes
+// between a look and what is taken. A limited key, user or rate has one name there (`owner`):
+//   owner:t, owner:s, owner:k   requests, successes, settled tokens: moments in their order, amounts beside them (…:n, sum in "s")
+//   owner:o                     what each process has open ("calls held tokens"), and of its budget S spent in period P, last at T
+// A process tells whole figures, never differences: a word that was lost is made good by the next. Figures of a process that
+// has said nothing for PROCESS_MS count no more. Refuses moments of a coarser grain than 1/4096 of their window.
+import { valkeyScript } from "../../db/valkey.ts";
+
+/** The name of all processes, with the moment until which each counts. */
+export const PROCESSES = "lim:processes";
+/** A process that has ended without a word holds its places for so long. */
+const PROCESS_MS = 10_000;
+
+/** Why an owner refuses, as the script numbers it. */
+export const SHARED_REFUSALS = ["requests", "success", "calls", "tokens", "budget"] as const;
+
+const COMMON = `
+local clock = redis.call("TIME")
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local self = ARGV[1]
+local function text(number) return string.format("%.0f", number) end
+redis.call("HSET", KEYS[1], self, text(now + ${PROCESS_MS}))
+
+local function grainOf(windowMs, limit)
+  return limit <= 4096 and 1 or math.ceil(windowMs / 4096)
+end
+local function add(key, windowMs, limit, amount)
+  local grain = grainOf(windowMs, limit)
+  local moment = text((math.floor(now / grain) + 1) * grain - 1)
+  redis.call("ZADD", key, moment, moment)
+  redis.call("HINCRBY", key .. ":n", moment, amount)
+  redis.call("HINCRBY", key .. ":n", "s", amount)
+  redis.call("PEXPIRE", key, windowMs + grain + 1000)
+  redis.call("PEXPIRE", key .. ":n", windowMs + grain + 1000)
+end
+local function tellOpen(key, calls, held, tokens)
+  if calls == 0 and held == 0 and tokens == 0 then redis.call("HDEL", key, self)
+  else redis.call("HSET", key, self, text(calls) .. " " .. text(held) .. " " .. text(tokens)) end
+  redis.call("PEXPIRE", key, 3600000)
+end
+`;
+
+/** Numbers of an owner in a question, in their order; 0: no such limit. */
+export interface AskedOwner {
+  key: string;
+  windowMs: number;
+  maxRequests: number;
+  maxSuccesses: number;
+  maxTokens: number;
+  maxCalls: number;
+  budget: number;
+  /** Open in this process without the call that asks. */
+  calls: number;
+  held: number;
+  tokens: number;
+  /** What the call has to find room for; more than it counts where it goes alone. */
+  wantedTokens: number;
+  /** Unix seconds of the budget's beginning, what this process knows as spent since, and whether it has just read it. */
+  period: number;
+  spent: number;
+  isFresh: boolean;
+}
+
+/**
+ * ARGV: the process; 1 begins a call, 0 is one that wants more units, 2 counts a request whatever the limits say; units,
+ * fewest units, tokens; then 13 numbers an owner. Answers {0, units granted, moment} or {owner, refusal, milliseconds}.
+ */
+export const ASK = valkeyScript(`${COMMON}
+local mode, granted, least, tokens = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local function sumOf(key, windowMs)
+  local gone = redis.call("ZRANGEBYSCORE", key, "-inf", text(now - windowMs))
+  if #gone > 0 then
+    local left = 0
+    for _, moment in ipairs(gone) do
+      left = left + (tonumber(redis.call("HGET", key .. ":n", moment) or 0))
+      redis.call("HDEL", key .. ":n", moment)
+    end
+    redis.call("ZREMRANGEBYSCORE", key, "-inf", text(now - windowMs))
+    redis.call("HINCRBY", key .. ":n", "s", -left)
+  end
+  return math.max(0, tonumber(redis.call("HGET", key .. ":n", "s") or 0))
+end
+local function waitOf(key, windowMs, sum, most)
+  local at = 0
+  while sum > most do
+    local some = redis.call("ZRANGE", key, at, at + 99)
+    if #some == 0 then return windowMs end
+    for _, moment in ipairs(some) do
+      sum = sum - (tonumber(redis.call("HGET", key .. ":n", moment) or 0))
+      if sum <= most then return tonumber(moment) + windowMs - now end
+    end
+    at = at + 100
+  end
+  return 0
+end
+local alive = {}
+local function isAlive(process)
+  if alive[process] == nil then
+    alive[process] = tonumber(redis.call("HGET", KEYS[1], process) or 0) > now
+    if not alive[process] then redis.call("HDEL", KEYS[1], process) end
+  end
+  return alive[process]
+end
+
+local owners = {}
+-- Whatever else refuses it, it was a request under the rate of the site, which stands first.
+local function refusedBy(at, why, waitMs)
+  for before = 2, at - 1 do
+    local own = owners[before]
+    if own[2] > 0 and own[3] > 0 and mode == 1 then add(KEYS[before] .. ":t", own[1], own[2], 1) end
+  end
+  return {at - 1, why, waitMs}
+end
+for at = 2, #KEYS do
+  local own = {}
+  for place = 1, 13 do own[place] = tonumber(ARGV[5 + (at - 2) * 13 + place]) end
+  local windowMs, maxRequests, maxSuccesses, maxTokens, maxCalls, budget = unpack(own, 1, 6)
+  local key = KEYS[at]
+  local isOpenTold = maxSuccesses + maxTokens + maxCalls + budget > 0
+  local calls, held, open = 0, 0, 0
+  local period, spent, settledAt
+  if isOpenTold then
+    local found = redis.call("HGETALL", key .. ":o")
+    for place = 1, #found, 2 do
+      local name, value = found[place], found[place + 1]
+      if name == "P" then period = tonumber(value)
+      elseif name == "S" then spent = tonumber(value)
+      elseif name == "T" then settledAt = tonumber(value)
+      elseif name ~= self then
+        if isAlive(name) then
+          local c, h, t = string.match(value, "^(%S+) (%S+) (%S+)$")
+          calls, held, open = calls + tonumber(c), held + tonumber(h), open + tonumber(t)
+        else redis.call("HDEL", key .. ":o", name) end
+      end
+    end
+  end
+  if mode == 1 then
+    if maxRequests > 0 then
+      local sum = sumOf(key .. ":t", windowMs)
+      if sum >= maxRequests then
+        return refusedBy(at, 1, waitOf(key .. ":t", windowMs, sum, maxRequests - 1))
+      end
+    end
+    if maxSuccesses > 0 then
+      local sum = sumOf(key .. ":s", windowMs)
+      if sum + calls + own[7] >= maxSuccesses then
+        return refusedBy(at, 2, sum >= maxSuccesses and waitOf(key .. ":s", windowMs, sum, maxSuccesses - 1) or 0)
+      end
+    end
+    if maxCalls > 0 and calls + own[7] >= maxCalls then return refusedBy(at, 3, 0) end
+    if maxTokens > 0 then
+      local sum = sumOf(key .. ":k", windowMs)
+      local beside = open + own[9]
+      if sum + beside + own[10] > maxTokens then
+        return refusedBy(at, 4, waitOf(key .. ":k", windowMs, sum, maxTokens - beside - own[10]))
+      end
+    end
+  end
+  if budget > 0 and mode < 2 then
+    local isOfNow = period == nil or own[11] >= period
+    local isKept = period == own[11] and not (own[13] == 1 and now - (settledAt or 0) > ${PROCESS_MS})
+    spent = isKept and math.max(spent or 0, own[12]) or own[12]
+    local free = budget - spent - held - own[8]
+    if free <= 0 or free < least then return refusedBy(at, 5, 0) end
+    granted = math.min(granted, free)
+    own.spent = isOfNow and spent
+  end
+  own.isOpenTold = isOpenTold
+  owners[at] = own
+end
+
+local begun = mode == 1 and 1 or 0
+for at = 2, #KEYS do
+  local own, key = owners[at], KEYS[at]
+  if mode > 0 and own[2] > 0 then add(key .. ":t", own[1], own[2], 1) end
+  if own.isOpenTold and mode < 2 then
+    tellOpen(key .. ":o", own[7] + begun, own[8] + granted, own[9] + tokens)
+    if own.spent then redis.call("HSET", key .. ":o", "P", text(own[11]), "S", text(own.spent)) end
+  end
+end
+return {0, granted, now}
+`);
+
+/** Numbers of an owner in a word, in their order. */
+export interface ToldOwner {
+  key: string;
+  windowMs: number;
+  /** 1: a request was answered, under this limit of successes. */
+  successes: number;
+  maxSuccesses: number;
+  /** Settled: tokens, and units in the period that began then. */
+  tokensUsed: number;
+  units: number;
+  period: number;
+  /** Open in this process by now. */
+  calls: number;
+  held: number;
+  tokens: number;
+  /** The request of this moment, under this limit, was none. */
+  undoneMoment: number;
+  maxRequests: number;
+}
+
+/** ARGV: the process; then 11 numbers an owner. Answers how many there were. */
+export const TELL = valkeyScript(`${COMMON}
+for at = 2, #KEYS do
+  local key, own = KEYS[at], {}
+  for place = 1, 11 do own[place] = tonumber(ARGV[1 + (at - 2) * 11 + place]) end
+  local windowMs, successes, maxSuccesses, tokensUsed, units, period, calls, held, tokens, undone, maxRequests = unpack(own)
+  if successes > 0 then add(key .. ":s", windowMs, maxSuccesses, successes) end
+  if tokensUsed > 0 then add(key .. ":k", windowMs, 4097, tokensUsed) end
+  if undone > 0 then
+    local grain = grainOf(windowMs, maxRequests)
+    local moment = text((math.floor(undone / grain) + 1) * grain - 1)
+    if redis.call("HEXISTS", key .. ":t:n", moment) == 1 then
+      redis.call("HINCRBY", key .. ":t:n", moment, -1)
+      redis.call("HINCRBY", key .. ":t:n", "s", -1)
+    end
+  end
+  tellOpen(key .. ":o", calls, held, tokens)
+  if units > 0 and tonumber(redis.call("HGET", key .. ":o", "P") or 0) == period then
+    redis.call("HINCRBY", key .. ":o", "S", text(units))
+    redis.call("HSET", key .. ":o", "T", text(now))
+  end
+end
+return #KEYS - 1
+`);

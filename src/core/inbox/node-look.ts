@@ -8,10 +8,10 @@ import { closedTimes } from "./items.ts";
 import { lostCause } from "./ledger-causes.ts";
 
 /** A restart takes less; a machine that starts anew as well. */
-export const LOST_SECONDS = 120;
+const LOST_SECONDS = 120;
 const MOST_LOST = 100;
 
-export interface LostNode {
+interface LostNode {
   id: string;
   /** Unix seconds on the database's clock. */
   leaseUntil: number;
@@ -24,7 +24,7 @@ const now: SQL<number> = sql<number>`floor(extract(epoch from now()))::bigint`;
  * Where nodes share a database: those whose lease ended two minutes ago or earlier and was never given back. A clean stop,
  * a start on the same data, and `weir journal` give it back.
  */
-export async function lostNodes({ db, nodeId }: Pick<Deps, "db" | "nodeId">): Promise<LostNode[]> {
+async function lostNodes({ db, nodeId }: Pick<Deps, "db" | "nodeId">): Promise<LostNode[]> {
   if (db.kind !== "postgres") return [];
   const { nodes } = db.t;
   const rows = await db.orm

@@ -915,25 +915,40 @@ CREATE INDEX "users_plan_until" ON "users" USING btree ("plan_until") WHERE "use
 CREATE INDEX "users_staff" ON "users" USING btree ("role") WHERE "users"."role" >= 10;--> statement-breakpoint
 CREATE INDEX "users_flagged" ON "users" USING btree ("id") WHERE "users"."flagged";
 --> statement-breakpoint
-CREATE UNLOGGED TABLE "account_changes" (
+CREATE UNLOGGED TABLE "row_changes" (
 	"xact" xid8 DEFAULT pg_current_xact_id() NOT NULL,
 	"kind" text NOT NULL,
 	"ids" bigint[]
 );
 --> statement-breakpoint
-CREATE INDEX "account_changes_xact" ON "account_changes" USING btree ("xact");
+CREATE INDEX "row_changes_xact" ON "row_changes" USING btree ("xact");
 --> statement-breakpoint
-CREATE FUNCTION "note_account_changes"() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION "note_changed_rows"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-	INSERT INTO "account_changes" ("kind", "ids")
+	INSERT INTO "row_changes" ("kind", "ids")
 		SELECT TG_TABLE_NAME, CASE WHEN count(*) <= 5000 THEN array_agg("id") END FROM "changed" HAVING count(*) > 0;
 	RETURN NULL;
 END $$;
 --> statement-breakpoint
-CREATE TRIGGER "users_update_noted" AFTER UPDATE ON "users" REFERENCING NEW TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_account_changes"();
+CREATE FUNCTION "note_changed_row"() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO "row_changes" ("kind", "ids") VALUES (TG_ARGV[0],
+		ARRAY[((CASE WHEN TG_OP = 'DELETE' THEN to_jsonb(OLD) ELSE to_jsonb(NEW) END) ->> TG_ARGV[1])::bigint]);
+	RETURN NULL;
+END $$;
 --> statement-breakpoint
-CREATE TRIGGER "users_delete_noted" AFTER DELETE ON "users" REFERENCING OLD TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_account_changes"();
+CREATE TRIGGER "users_update_noted" AFTER UPDATE ON "users" REFERENCING NEW TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_changed_rows"();
 --> statement-breakpoint
-CREATE TRIGGER "tokens_update_noted" AFTER UPDATE ON "tokens" REFERENCING NEW TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_account_changes"();
+CREATE TRIGGER "users_delete_noted" AFTER DELETE ON "users" REFERENCING OLD TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_changed_rows"();
 --> statement-breakpoint
-CREATE TRIGGER "tokens_delete_noted" AFTER DELETE ON "tokens" REFERENCING OLD TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_account_changes"();
+CREATE TRIGGER "tokens_update_noted" AFTER UPDATE ON "tokens" REFERENCING NEW TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_changed_rows"();
+--> statement-breakpoint
+CREATE TRIGGER "tokens_delete_noted" AFTER DELETE ON "tokens" REFERENCING OLD TABLE AS "changed" FOR EACH STATEMENT EXECUTE FUNCTION "note_changed_rows"();
+--> statement-breakpoint
+CREATE TRIGGER "channels_noted" AFTER INSERT OR DELETE OR UPDATE OF "id", "type", "openai_organization", "test_model", "status", "name", "weight", "created_time", "base_url", "other", "models", "group", "model_mapping", "status_code_mapping", "priority", "auto_ban", "other_info", "tag", "setting", "param_override", "header_override", "settings", "model_drift", "max_input_tokens", "multi_key_mode", "max_concurrency", "rpm_limit", "tpm_limit" ON "channels" FOR EACH ROW EXECUTE FUNCTION "note_changed_row"('channels', 'id');
+--> statement-breakpoint
+CREATE TRIGGER "channel_keys_noted" AFTER INSERT OR DELETE OR UPDATE OF "id", "channel_id", "pos", "key_sealed", "key_hash", "label", "status", "reason", "status_time", "max_concurrency", "rpm_limit", "tpm_limit" ON "channel_keys" FOR EACH ROW EXECUTE FUNCTION "note_changed_row"('channels', 'channel_id');
+--> statement-breakpoint
+CREATE TRIGGER "channel_costs_noted" AFTER INSERT OR DELETE OR UPDATE OF "id", "channel_id", "model", "price", "factor", "group_ratio", "source", "valid_from", "created_at", "user_id", "username" ON "channel_costs" FOR EACH ROW EXECUTE FUNCTION "note_changed_row"('costs', 'channel_id');
+--> statement-breakpoint
+CREATE TRIGGER "inbox_items_noted" AFTER INSERT OR DELETE OR UPDATE OF "id", "kind", "subject", "params", "opened_at", "last_seen_at", "count", "told_at", "owed_at", "snoozed_until", "closed_at", "closed_by" ON "inbox_items" FOR EACH ROW EXECUTE FUNCTION "note_changed_row"('inbox', 'id');

@@ -51,16 +51,21 @@ export async function createAccounts({
         logger.warn("plans could not be renewed", { user: id, error: String(error) });
       }),
   });
-  const changes = isShared ? createRowChanges(db.orm, () => clock.monotonicMs()) : undefined;
+  const changes = isShared
+    ? createRowChanges(db.orm, ["users", "tokens"], () => clock.monotonicMs())
+    : undefined;
   const refresh = createAccountRefresh({ cache, reads, queries, changes, logger });
 
   /** What another node changed is read again. */
-  const rereading = (reload: (id: number) => Promise<void>) => (ids: readonly string[]) => {
-    for (const id of ids)
-      reload(Number(id)).catch((error: unknown) => {
-        logger.warn("account could not be re-read", { id, error: String(error) });
-      });
-  };
+  const rereading =
+    (reload: (id: number) => Promise<void>) =>
+    async (ids: readonly string[]): Promise<void> => {
+      const done = await Promise.allSettled(ids.map((id) => reload(Number(id))));
+      const failed = done.find((each) => each.status === "rejected");
+      if (!failed) return;
+      logger.warn("accounts could not be re-read", { ids, error: String(failed.reason) });
+      throw failed.reason;
+    };
   /** Whatever is kept here is re-read: active accounts now, the others on their next use. */
   const lost = (): void => {
     cache.misses.clear();
@@ -84,17 +89,18 @@ export async function createAccounts({
       const id = await queries.userIdByAccessToken(sha256Hex(accessToken));
       return id === undefined ? undefined : lookups.user(id);
     },
+    // Other nodes need not wait until this one has read it again.
     async userChanged(id) {
-      await lookups.reloadUser(id);
-      await db.announce("users", [id]);
+      await Promise.all([db.announce("users", [id]), lookups.reloadUser(id)]);
     },
     async usersChanged(ids) {
-      for (const id of ids) await lookups.reloadUser(id);
-      await db.announce("users", ids);
+      const reloadAll = async (): Promise<void> => {
+        for (const id of ids) await lookups.reloadUser(id);
+      };
+      await Promise.all([db.announce("users", ids), reloadAll()]);
     },
     async tokenChanged(id) {
-      await lookups.reloadToken(id);
-      await db.announce("tokens", [id]);
+      await Promise.all([db.announce("tokens", [id]), lookups.reloadToken(id)]);
     },
     keepUser(account) {
       const entry = users.get(account.id);

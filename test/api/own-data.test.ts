@@ -147,7 +147,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       true,
     );
     // A row that is written late, by a call that was under way.
-    const { logs, marks, users } = app.deps.db.t;
+    const { marks, users } = app.deps.db.t;
     await app.deps.ledger.log({
       type: 5,
       userId: gisela.id,

@@ -13,6 +13,7 @@ import type { Lookup } from "./net/guard.ts";
 import { databaseNumber } from "./core/ledger/node-lease.ts";
 import { readNodeId, refuseLostFile, settleIn } from "./core/ledger/installation.ts";
 import { createInbox } from "./core/inbox/inbox.ts";
+import { fallTeller } from "./core/inbox/ledger-causes.ts";
 import type { InboxService } from "./core/inbox/inbox.ts";
 import { startLooks } from "./core/inbox/looks.ts";
 import type { LookDeps, Looks } from "./core/inbox/looks.ts";
@@ -52,6 +53,7 @@ import type { NodeFigures } from "./core/site/node-figures.ts";
 import { createMaintenance } from "./core/site/maintenance.ts";
 import { createReadiness } from "./core/site/readiness.ts";
 import { encryptionSecret } from "./core/kit/seal.ts";
+import { createSharedAttempts } from "./core/kit/shared-attempts.ts";
 import { createSessions } from "./core/users/sessions.ts";
 import { createSiteLimits } from "./core/kit/site-limits.ts";
 import { connect } from "./db/connect.ts";
@@ -180,14 +182,19 @@ async function tracesOf({ tracing }: Env, instance: string): Promise<Traces | un
 }
 
 function sessionSettings(env: Env, deps: Deps, secret: string): SessionSettings {
-  const { accounts, sessions, options, maintenance, clock } = deps;
+  const { accounts, sessions, options, maintenance, clock, valkey, seal } = deps;
   const officeRanges = parseRanges(env.rateLimitTrusted);
   return {
     accounts,
     sessions,
     options,
     maintenance,
-    limits: createSiteLimits(env.limits, clock, (address) => inRanges(address, officeRanges)),
+    limits: createSiteLimits(
+      env.limits,
+      clock,
+      (address) => inRanges(address, officeRanges),
+      valkey && createSharedAttempts(valkey, seal),
+    ),
     secret,
     visitors: createVisitors(parseRanges(env.trustedProxies)),
   };
@@ -201,6 +208,7 @@ function metricsOf(
   const metrics = createMetrics(deps.observer.figures, loop);
   const read = {
     lag: () => ledger.lag(),
+    isStopped: () => ledger.condition().stoppedBy !== undefined,
     inFlight: () => relay.inFlight(),
     jobs: () => jobs.succeeded,
     providerName,
@@ -294,6 +302,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     charged: (changed) => lowQuota?.charged(changed),
     credited: (ids) => lowQuota?.credited(ids),
   };
+  const falls = fallTeller(nodeId);
   const { dataDir, journalKeepMinutes, durability } = env;
   const base = { db, valkey, clock, logger, seal, options, accounts };
   const traces = await tracesOf(env, nodeId);
@@ -307,6 +316,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     journalKeepMinutes,
     durability,
     balances,
+    fellBack: falls.tell,
     figures: async () => JSON.stringify(await ownFigures()),
     synced: (ms) => observer.synced(ms),
   });
@@ -319,6 +329,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const prices = createPriceBook(options, () => clock.nowMs());
   const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
   const inbox = await createInbox({ ...base, reach, guard: guardOf(() => deps) });
+  falls.inbox = inbox;
   const deps: Deps = {
     ...base,
     sessions,

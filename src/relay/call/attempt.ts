@@ -14,6 +14,7 @@ import type { FailureDetails, FailureKind } from "../../shared/failures.ts";
 import { drainingFailure } from "./call.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Call } from "./call.ts";
+import { fetchInit } from "./fetch-init.ts";
 import type { ReadingOn } from "./in-flight.ts";
 import { cappedAnswer, cutAnswer, fullBody } from "../wire/full-body.ts";
 
@@ -255,12 +256,6 @@ async function errorBody(response: Response, key: string): Promise<unknown> {
   return parseJson(text) ?? text;
 }
 
-function withHost(headers: ConstructorParameters<typeof Headers>[0], host: string): Headers {
-  const all = new Headers(headers);
-  all.set("host", host);
-  return all;
-}
-
 /** What is passed on as it comes: event streams in their several framings. Anything else is read in full. */
 const STREAM_TYPES = /event-?stream|ndjson|stream\+json|jsonl/i;
 
@@ -362,27 +357,6 @@ function explained(error: unknown, cause: AbortCause | undefined, clientSignal: 
       cause: error,
     }),
   );
-}
-
-/** What fetch is told of a request besides its address. */
-function fetchInit(
-  { proxy }: UpstreamRequest,
-  { method = "GET", headers, body }: RequestInit,
-  host: string | undefined,
-  signal: AbortSignal,
-): BunFetchRequestInit {
-  const init: BunFetchRequestInit = {
-    method,
-    headers: host === undefined ? headers : withHost(headers, host),
-    body,
-    decompress: AS_SENT.decompress,
-    redirect: "manual",
-    signal,
-    // Bun's own idle limit would cut a model that thinks for five minutes.
-    timeout: false,
-  };
-  if (proxy !== "") init.proxy = proxy;
-  return init;
 }
 
 /** For adapters, which may send several requests. */

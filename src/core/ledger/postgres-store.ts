@@ -50,21 +50,6 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     waiters.resolve(Infinity, undefined);
   }
 
-  /** What an earlier run left. Others may hold its rows for a while, and a server that has just come up may go down once more. */
-  async function drainAtStart(): Promise<void> {
-    const untilMs = performance.now() + START_WAIT_MS;
-    for (;;) {
-      try {
-        return await drainAll();
-      } catch (error) {
-        applier.doubtMark();
-        if (!isAway(error) || performance.now() >= untilMs) throw error;
-        logger.warn("the start waits for the database", { waiting: waiting(), error: String(error) });
-        await Bun.sleep(FIRST_RETRY_MS);
-      }
-    }
-  }
-
   function failed(error: unknown): void {
     applier.doubtMark();
     failures++;
@@ -119,7 +104,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     async start() {
       journal.resume(lease.position);
       applier.start(lease.position.mark);
-      await drainAtStart();
+      await untilEntered({ logger, applier, waiting, drainAll });
       hasStarted = true;
       applier.ownBegin(journal.lastPosition + 1);
       lease.watchMark((mark, isOlder) => {
@@ -210,4 +195,28 @@ function createWaiters<T>() {
       for (const waiter of reached) waiter.resolve(outcome);
     },
   };
+}
+
+/** What an earlier run left. Others may hold its rows for a while, and a server that has just come up may go down once more. */
+async function untilEntered({
+  logger,
+  applier,
+  waiting,
+  drainAll,
+}: Pick<PostgresApplierDeps, "logger"> & {
+  applier: PostgresApplier;
+  waiting: () => number;
+  drainAll: () => Promise<void>;
+}): Promise<void> {
+  const untilMs = performance.now() + START_WAIT_MS;
+  for (;;) {
+    try {
+      return await drainAll();
+    } catch (error) {
+      applier.doubtMark();
+      if (!isAway(error) || performance.now() >= untilMs) throw error;
+      logger.warn("the start waits for the database", { waiting: waiting(), error: String(error) });
+      await Bun.sleep(FIRST_RETRY_MS);
+    }
+  }
 }

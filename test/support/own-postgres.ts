@@ -138,7 +138,10 @@ async function serve(home: Home): Promise<OwnPostgres> {
       const others =
         "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
       await run([...psql, others]);
-      await run([...psql, "drop schema if exists drizzle cascade; drop schema public cascade"]);
+      await run([
+        ...psql,
+        "drop schema if exists drizzle cascade; drop schema public cascade; create schema public",
+      ]);
       await run([...prefix, join(binDir, "pg_restore"), "-d", url, "--no-owner", file]);
     },
     async keep() {

@@ -41,9 +41,32 @@ export interface Taker {
   take(request: TakeRequest): Promise<{ row: DurableHold; amount: number }>;
 }
 
+/**
+ * One after the other for each account: the row is held by one of them anyway, and whoever waits for it in PostgreSQL has a
+ * connection meanwhile. A few accounts near zero had all of them, and nobody else's statement came through.
+ */
+function createTurns() {
+  const last = new Map<number, Promise<unknown>>();
+  return async function inTurn<T>(userId: number, limitMs: number, work: () => Promise<T>): Promise<T> {
+    const before = last.get(userId);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const turn = Promise.all([before, promise]).then(() => {
+      if (last.get(userId) === turn) last.delete(userId);
+    });
+    last.set(userId, turn);
+    try {
+      if (before) await within(limitMs, before);
+      return await work();
+    } finally {
+      resolve();
+    }
+  };
+}
+
 export function createTaker(deps: TakerDeps): Taker {
   const { db, nodeId, accounts, outage, drain } = deps;
   const written = createAmountsBeingWritten();
+  const inTurn = createTurns();
 
   /** One try; `onStray` also hears of a commit that comes after the deadline. */
   async function attempt({ payers, onStray }: TakeRequest, step: Step, untilMs: number): Promise<Taken> {
@@ -80,7 +103,9 @@ export function createTaker(deps: TakerDeps): Taker {
       // Less than everything is taken only after what comes back was waited for.
       const least = mayChange && looks <= FULL_LOOKS ? step.more : step.least;
       try {
-        const taken = await attempt(request, { row, more: step.more, least }, untilMs);
+        const wanted = { row, more: step.more, least };
+        const leftMs = Math.max(1, untilMs - performance.now());
+        const taken = await inTurn(user.id, leftMs, () => attempt(request, wanted, untilMs));
         outage.answered();
         user.quota = taken.quota;
         if (limited && taken.remainQuota !== undefined) limited.remainQuota = taken.remainQuota;

@@ -277,6 +277,40 @@ describe("journal of one node", () => {
     await books.database.drop();
   });
 
+  test("a burst of calls near zero waits for its row with one connection, and leaves the others to everybody else", async () => {
+    const poor = await books.addUser(1000);
+    const url = books.database.databaseUrl ?? "";
+    const other = postgres(url, { max: 2, onnotice: () => {} });
+    const held = Promise.withResolvers<void>();
+    const locked = Promise.withResolvers<void>();
+    const holding = other.begin(async (tx) => {
+      await tx`select 1 from users where id = ${poor.id} for update`;
+      locked.resolve();
+      await held.promise;
+    });
+    await locked.promise;
+    const calls = Array.from({ length: 30 }, () =>
+      books.ledger.reserve({ requestId: requestId(), user: poor, token: undefined, amount: 5 }),
+    );
+    const outcomes = Promise.allSettled(calls);
+    const waiting = async () => {
+      const rows = await other`select pid from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`;
+      return rows.length;
+    };
+    await untilSo(async () => (await waiting()) > 0);
+    // More of them would be there by now: all thirty have asked.
+    expect(await waiting()).toBe(1);
+    held.resolve();
+    await holding;
+    // Whoever found no turn in time was told so, and nothing stays behind for those who come next.
+    const codes = (await outcomes).map((each) => (each.status === "fulfilled" ? "held" : each.reason.code));
+    expect(codes.filter((code) => code !== "held" && code !== "ledger_down")).toEqual([]);
+    await spend(books, poor.id, 5);
+    await other.end();
+    await books.close();
+  });
+
   test("a start whose entries find no turn in time tries again, and does not end", async () => {
     const user = await books.addUser(RICH);
     fault = () => Promise.reject(Object.assign(new Error("away"), { code: "ECONNREFUSED" }));

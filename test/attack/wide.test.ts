@@ -146,12 +146,18 @@ async function play(fault: Fault): Promise<string[]> {
     },
   };
   const stillBefore = harm.stills.length;
-  await fault.act(stage);
+  let recoveryMs: number;
+  let revokedMs: number;
+  try {
+    await fault.act(stage);
+    for (const still of harm.stills.slice(stillBefore)) still.toMs = performance.now();
+    recoveryMs = await recovered();
+    revokedMs = await revoked();
+  } finally {
+    // What this fault has broken is its own: the next one begins in silence.
+    await load.pause();
+  }
   const stills = harm.stills.slice(stillBefore);
-  for (const still of stills) still.toMs = performance.now();
-  const recoveryMs = await recovered();
-  const revokedMs = await revoked();
-  await load.pause();
   const calls = load.calls.slice(from).filter(({ key }) => key !== wide.spare.key);
   const { findings, enteredMs } = await judgeBooks(wide, harm);
   const { megabytes, sockets, files } = needsOf(nodes.flatMap((node) => node.pids()));

@@ -62,15 +62,14 @@ const LONE_PER_SECOND = 30;
 export async function startOnPostgres(
   command: string[],
   dir: string,
-  upstreamPort: number,
-  httpPort: number,
+  { upstreamPort, httpPort, workers = "1" }: { upstreamPort: number; httpPort: number; workers?: string },
 ): Promise<Gateway & { stop: () => Promise<void> }> {
   const database = await createPostgresDatabase();
   const own = join(dir, "postgres");
   mkdirSync(own, { recursive: true });
   try {
     const gateway = await startGateway(command, own, upstreamPort, httpPort, {
-      env: { DATABASE_URL: database.url },
+      env: { DATABASE_URL: database.url, WORKERS: workers },
     });
     const stop = async (): Promise<void> => {
       await gateway.running.stop();

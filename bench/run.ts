@@ -330,7 +330,8 @@ async function runRatios(run: Run, gateway: Gateway): Promise<void> {
   const target = (name: SubjectName) => targets.find(([each]) => each === name)?.[1];
   const [direct, bare] = [target("direct"), target("bare")];
   if (!direct || !bare) throw new Error("the ratios need the mock and the bare proxy");
-  const onPostgres = await startOnPostgres(gateway.command, run.dir, ...run.upstreams);
+  const [upstreamPort, httpPort] = run.upstreams;
+  const onPostgres = await startOnPostgres(gateway.command, run.dir, { upstreamPort, httpPort });
   try {
     const subjects = { direct, bare, embedded: gateway.target, postgres: onPostgres.target };
     figures.ratios = await measureRatios(subjects, sizes, (text) => console.error(`${text} …`));

@@ -82,7 +82,7 @@ function createPlainMeter(state: MeterState): {
     if (length <= 0 || length > mostUnits) return -1;
     state.lastWasUsageOnly = false;
     add(length);
-    return bytes.length - shape.before.length - shape.behind.length - length;
+    return shape.textBytes - length;
   };
 
   return { measure: measureFrame, skim };

@@ -94,6 +94,16 @@ describe("frames that differ in their text alone", () => {
     expect(skimmed).toBeGreaterThanOrEqual(4);
   });
 
+  test("several in one chunk are compared as well, and read where one of them is different", async () => {
+    const head = [frame("a"), frame("b"), frame("c")];
+    const pair = frame("four ✓") + frame("five 😀");
+    expect((await alike([...head, pair, pair, finish, DONE])).skimmed).toBe(3);
+    const odd = frame("six") + frame("seven", { usage: null }) + frame("eight");
+    expect((await alike([...head, odd, pair, finish + usage + DONE])).skimmed).toBeLessThan(3);
+    const cut = frame("nine") + frame("ten").slice(0, -1);
+    await alike([...head, cut, "\n", pair, frame("x") + finish + usage + DONE]);
+  });
+
   test("another field, an error, a name or a line end between them is read", async () => {
     await alike([frame("a"), frame("b"), frame("c", { usage: null }), frame("d"), frame("e"), finish, DONE]);
     await alike([frame("a"), frame("b"), sse({ error: { message: "broken" } })]);
@@ -154,5 +164,7 @@ describe("frames that differ in their text alone", () => {
     const longer = [...frames.slice(0, 10), frame("y".repeat(1000)), finish, DONE];
     const cut = await alike(longer, large);
     expect(cut.end.last?.data).toContain("number 9 of it");
+    const paired = [...frames.slice(0, 8), frames.slice(8, 10).join(""), ...longer.slice(10)];
+    expect((await alike(paired, large)).end.last?.data).toContain("number 9 of it");
   });
 });

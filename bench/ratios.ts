@@ -3,14 +3,15 @@
 // Refuses absolute figures: every round puts one subject beside the other, and the middle quotient counts.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { startRedis } from "../test/support/redis.ts";
 import { createPostgresDatabase } from "../test/support/postgres.ts";
 import { type Gateway, startGateway, withCpu } from "./gateway.ts";
 import type { Job, LoadResult, Target } from "./load.ts";
 import { cpuMs, runForJson } from "./processes.ts";
 import { closedLoop } from "./wrk.ts";
 
-/** `postgres` is the same program on PostgreSQL. */
-type RatioSubject = "direct" | "bare" | "embedded" | "postgres";
+/** `postgres` is the same program on PostgreSQL; `limited` asks nobody about its key's limits, `shared` a server of its own. */
+type RatioSubject = "direct" | "bare" | "embedded" | "postgres" | "limited" | "shared";
 type LoadName = "callers" | "lone" | "streams";
 type Round = Partial<Record<RatioSubject, LoadResult>>;
 
@@ -79,6 +80,40 @@ export async function startOnPostgres(
     return { ...gateway, stop };
   } catch (error) {
     await database.drop();
+    throw error;
+  }
+}
+
+/** Never reached, and asked about with every call; what is open is told at its end. */
+const LIMITS = { rpm_limit: 1_000_000_000, max_concurrency: 1_000_000 } as const;
+
+/** Two gateways whose key has limits, one of them with a Redis of its own; all end with `stop`. */
+export async function startLimited(
+  command: string[],
+  dir: string,
+  upstreams: readonly [upstreamPort: number, httpPort: number],
+): Promise<{ limited: Target; shared: Target; stop: () => Promise<void> }> {
+  const redis = await startRedis();
+  const running: Gateway[] = [];
+  const stop = async (): Promise<void> => {
+    for (const gateway of running) await gateway.running.stop();
+    await redis.remove();
+  };
+  const begin = async (name: string, env: Record<string, string>): Promise<Target> => {
+    const own = join(dir, name);
+    mkdirSync(own, { recursive: true });
+    const gateway = await startGateway(command, own, ...upstreams, { env, limits: LIMITS });
+    running.push(gateway);
+    return gateway.target;
+  };
+  try {
+    return {
+      limited: await begin("limited", {}),
+      shared: await begin("shared", { REDIS_URL: redis.url }),
+      stop,
+    };
+  } catch (error) {
+    await stop();
     throw error;
   }
 }
@@ -200,6 +235,14 @@ export function ratioLines(figures: RatioFigures): RatioLine[] {
       1.3,
       1.1,
     ),
+    times(
+      "limits asked of Valkey ÷ kept here, 32 callers",
+      quotient(figures, "callers", "shared", "limited"),
+      1.1,
+      1.05,
+    ),
+    times("the same at 30 calls a second", quotient(figures, "lone", "shared", "limited"), 1.1, 1.05),
+    times("the same, streams", quotient(figures, "streams", "shared", "limited"), 1.1, 1.05),
     times("PostgreSQL ÷ embedded, streams", quotient(figures, "streams", "postgres", "embedded"), 1.3, 1.1),
     {
       name: "added median at 30 calls a second",

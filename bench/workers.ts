@@ -1,8 +1,10 @@
 // `bun bench/workers.ts <program> [rounds] [connections]`: on PostgreSQL one process, two that know nothing of each other at the
-// same time, and two workers, a second of load on each in turn with so many connections for each process: processor time a call
+// same time, two nodes of one site at the same time, and two workers, a second of load on each in turn: processor time a call
 // (PostgreSQL's not counted), and which worker took how many of the calls. What a call costs hangs on how many come at once,
-// so that each process has as many as the lone one; and on a machine without a core for each, two processes cost more than one
-// does whatever they are, which is why workers are held against two lone ones.
+// so two workers are loaded both ways: with as many connections for each process as the lone one has, and with as many for both
+// together, where each has half of what makes batches. And on a machine without a core for each, two processes cost more than
+// one does whatever they are, which is why workers are held against two lone ones; what two nodes cost beyond these is their
+// common database, what workers cost beyond nodes is the port that they share.
 // Refuses a verdict on rates: load, mock, PostgreSQL and workers share the machine's cores.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,9 +12,9 @@ import { join, resolve } from "node:path";
 import postgres from "postgres";
 import { createPostgresDatabase } from "../test/support/postgres.ts";
 import type { PostgresDatabase } from "../test/support/postgres.ts";
-import { type Gateway, startGateway, withCpu } from "./gateway.ts";
+import { type Gateway, launchGateway, origin, startGateway, withCpu } from "./gateway.ts";
 import type { LoadResult } from "./load.ts";
-import { LOAD_CORE, startWithPort } from "./processes.ts";
+import { LOAD_CORE, type Running, freePort, startWithPort, waitForAnswer } from "./processes.ts";
 import { closedLoop, ensureWrk } from "./wrk.ts";
 
 const MOST_TIMES = 1.1;
@@ -25,18 +27,42 @@ interface Side {
   database: PostgresDatabase;
 }
 
+/** All nodes of the bench: the second one opens what the first one sealed. */
+const ENCRYPTION_KEY = "one key for all nodes";
+
 const here = (name: string) => join(import.meta.dir, name);
 const cpuUs = ({ cpuUs: us = Number.NaN }: LoadResult) => us;
 
-/** Of all calls together: single seconds tell of the neighbours. */
-const costOf = (results: readonly LoadResult[]) =>
-  results.reduce((sum, result) => sum + cpuUs(result) * result.requests, 0) /
-  results.reduce((sum, { requests }) => sum + requests, 0);
-async function loadOf({ workers, gateway }: Side, each: number, seconds: number): Promise<LoadResult> {
-  const concurrency = each * workers;
+/** Of all calls together: single seconds tell of the neighbours, and one without a call of nothing. */
+const costOf = (results: readonly LoadResult[]) => {
+  const some = results.filter(({ requests }) => requests > 0);
+  return (
+    some.reduce((sum, result) => sum + cpuUs(result) * result.requests, 0) /
+    some.reduce((sum, { requests }) => sum + requests, 0)
+  );
+};
+
+async function loadOf(
+  { gateway }: Pick<Side, "gateway">,
+  concurrency: number,
+  seconds: number,
+): Promise<LoadResult> {
   const result = await withCpu(gateway.target, (target) => closedLoop(target, { concurrency, seconds }));
-  if (result.errors > 0) throw new Error(`${workers} workers: ${result.errors} calls failed`);
+  if (result.errors > 0) throw new Error(`port ${gateway.port}: ${result.errors} calls failed`);
   return result;
+}
+
+/** A further process on the same database. */
+async function joinNode(
+  { gateway, database }: Side,
+  dir: string,
+): Promise<{ gateway: Gateway; running: Running }> {
+  const port = freePort();
+  const env = { DATABASE_URL: database.url, ENCRYPTION_KEY };
+  const running = launchGateway(gateway.command, dir, port, { env, core: "any" });
+  await waitForAnswer(`${origin(port)}/api/status`, 30_000, running);
+  const target = { ...gateway.target, port, pid: running.pid };
+  return { gateway: { ...gateway, running, port, target }, running };
 }
 
 /** How much of what was settled each process settled. */
@@ -55,42 +81,66 @@ if (program === undefined) {
   process.exit(2);
 }
 ensureWrk();
+const each = Number(connections);
 const dir = mkdtempSync(join(tmpdir(), "weir-workers-"));
+const ownDir = (name: string) => {
+  const own = join(dir, name);
+  mkdirSync(own);
+  return own;
+};
 const mock = await startWithPort(LOAD_CORE, [process.execPath, here("mock-upstream.ts")]);
 const http = await startWithPort(LOAD_CORE, [process.execPath, here("http-mock.ts")]);
 const sides: Side[] = [];
+let joined: Running | undefined;
 let isMet = false;
 try {
-  for (const workers of [1, 1, 2]) {
-    const own = join(dir, String(sides.length));
-    mkdirSync(own);
+  for (const workers of [1, 1, 1, 2]) {
     const database = await createPostgresDatabase();
-    const env = { DATABASE_URL: database.url, WORKERS: String(workers) };
+    const env = { DATABASE_URL: database.url, WORKERS: String(workers), ENCRYPTION_KEY };
     const ways = { env, core: "any" } as const;
+    const own = ownDir(String(sides.length));
     const gateway = await startGateway([resolve(program)], own, mock.port, http.port, ways);
     sides.push({ workers, gateway, database });
   }
-  const [first, second, shared] = sides;
-  if (!first || !second || !shared) throw new Error("a side is missing");
-  for (const side of sides) await loadOf(side, Number(connections), WARM_SECONDS);
-  const results: Record<"one" | "two" | "workers", LoadResult[]> = { one: [], two: [], workers: [] };
+  const [first, second, node, shared] = sides;
+  if (!first || !second || !node || !shared) throw new Error("a side is missing");
+  const other = await joinNode(node, ownDir("node"));
+  joined = other.running;
+  for (const side of [...sides, other]) await loadOf(side, side === shared ? 2 * each : each, WARM_SECONDS);
+  const results: Record<"one" | "two" | "nodes" | "workers" | "halves", LoadResult[]> = {
+    one: [],
+    two: [],
+    nodes: [],
+    workers: [],
+    halves: [],
+  };
   for (let round = 0; round < Number(rounds); round++) {
-    const load = (side: Side) => loadOf(side, Number(connections), 1);
+    const load = (side: Pick<Side, "gateway">) => loadOf(side, each, 1);
     results.one.push(await load(first));
     results.two.push(...(await Promise.all([load(first), load(second)])));
-    results.workers.push(await load(shared));
+    results.nodes.push(...(await Promise.all([load(node), load(other)])));
+    results.workers.push(await loadOf(shared, 2 * each, 1));
+    results.halves.push(await load(shared));
   }
   await shared.gateway.running.stop();
   const shares = await sharesOf(shared);
-  const [one, two, workers] = [costOf(results.one), costOf(results.two), costOf(results.workers)];
-  console.log(`one process: ${one.toFixed(0)} µs of processor time a call`);
-  console.log(`two lone processes at once: ${two.toFixed(0)} µs, ${(two / one).toFixed(3)} of one's`);
-  console.log(
-    `two workers: ${workers.toFixed(0)} µs, ${(workers / one).toFixed(3)} of one's, ${(workers / two).toFixed(3)} of two lone ones', ` +
-      `shares ${shares.map((share) => `${(share * 100).toFixed(1)} %`).join(" / ")}`,
-  );
-  isMet = workers / two <= MOST_TIMES && Math.max(...shares) <= MOST_SHARE;
+  const [one, two] = [costOf(results.one), costOf(results.two)];
+  const say = (what: string, of: keyof typeof results) => {
+    const cost = costOf(results[of]);
+    console.log(
+      `${what}: ${cost.toFixed(0)} µs of processor time a call, ${(cost / one).toFixed(3)} of one's, ` +
+        `${(cost / two).toFixed(3)} of two lone ones'`,
+    );
+  };
+  say(`one process, ${each} callers`, "one");
+  say(`two lone processes at once, ${each} callers each`, "two");
+  say(`two nodes of one site at once, ${each} callers each`, "nodes");
+  say(`two workers, ${2 * each} callers`, "workers");
+  say(`two workers, ${each} callers`, "halves");
+  console.log(`shares of the workers: ${shares.map((share) => `${(share * 100).toFixed(1)} %`).join(" / ")}`);
+  isMet = costOf(results.workers) / two <= MOST_TIMES && Math.max(...shares) <= MOST_SHARE;
 } finally {
+  await joined?.stop();
   for (const { gateway, database } of sides) {
     await gateway.running.stop();
     await database.drop();

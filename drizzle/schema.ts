@@ -1322,6 +1322,15 @@ export function buildSchema(d: Dialect) {
     checkedAt: d.big().notNull(),
   });
 
+  /** Months of the hourly sums that agreed with the coarse ones (core/ledger/audit-sums.ts), and when it was looked; 0 as above. */
+  const auditSums = d.table("audit_sums", {
+    /** The month's first day, as the coarse sums count days. */
+    month: d.big().primaryKey(),
+    /** Of its coarse sums. */
+    digest: d.big().notNull(),
+    checkedAt: d.big().notNull(),
+  });
+
   /**
    * What needs a person (core/inbox): one row for each kind and subject, opened again where the cause comes back. Times are
    * Unix seconds; 0 = never.
@@ -1406,6 +1415,7 @@ export function buildSchema(d: Dialect) {
     setups,
     nodes,
     auditMonths,
+    auditSums,
     marks,
     inboxItems,
   };

@@ -53,6 +53,7 @@ export const {
   setups,
   nodes,
   auditMonths,
+  auditSums,
   inboxItems,
   marks,
 } = schema;

@@ -62,12 +62,12 @@ ${rest}${text.slice(end + 3)}`;
 }
 
 /**
- * Nor does it know triggers: on PostgreSQL each statement that changes accounts or keys notes whose rows it wrote, beside
- * the transaction that did (db/row-changes.ts). It belongs to the migration that makes both tables.
+ * Nor does it know triggers: on PostgreSQL whoever changes accounts, keys, channels or their costs has their ids noted, beside
+ * the transaction that did (drizzle/row-changes.ts). It belongs to the migration that makes these tables.
  */
 function withRowChanges(text: string): string {
   const hasBoth = text.includes('CREATE TABLE "users" (') && text.includes('CREATE TABLE "tokens" (');
-  if (!hasBoth || text.includes("account_changes")) return text;
+  if (!hasBoth || text.includes("row_changes")) return text;
   return [text.trimEnd(), ...rowChangeStatements()].join("\n--> statement-breakpoint\n") + "\n";
 }
 

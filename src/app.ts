@@ -54,6 +54,7 @@ import type { NodeFigures } from "./core/site/node-figures.ts";
 import { createMaintenance } from "./core/site/maintenance.ts";
 import { createReadiness } from "./core/site/readiness.ts";
 import { encryptionSecret } from "./core/kit/seal.ts";
+import { createSharedAttempts } from "./core/kit/shared-attempts.ts";
 import { createSessions } from "./core/users/sessions.ts";
 import { createSiteLimits } from "./core/kit/site-limits.ts";
 import { connect } from "./db/connect.ts";
@@ -61,6 +62,7 @@ import type { Database } from "./db/database.ts";
 import { openValkey } from "./db/valkey.ts";
 import type { Valkey } from "./db/valkey.ts";
 import { lockDataDir, prepareDataDir } from "./db/data-dir-lock.ts";
+import { lookEvery } from "./db/look-around.ts";
 import { backupPlan } from "./backup-process.ts";
 import type { Env } from "./env.ts";
 import { refuseHalfImported } from "./import/state.ts";
@@ -181,14 +183,19 @@ async function tracesOf({ tracing }: Env, instance: string): Promise<Traces | un
 }
 
 function sessionSettings(env: Env, deps: Deps, secret: string): SessionSettings {
-  const { accounts, sessions, options, maintenance, clock } = deps;
+  const { accounts, sessions, options, maintenance, clock, valkey, seal } = deps;
   const officeRanges = parseRanges(env.rateLimitTrusted);
   return {
     accounts,
     sessions,
     options,
     maintenance,
-    limits: createSiteLimits(env.limits, clock, (address) => inRanges(address, officeRanges)),
+    limits: createSiteLimits(
+      env.limits,
+      clock,
+      (address) => inRanges(address, officeRanges),
+      valkey && createSharedAttempts(valkey, seal),
+    ),
     secret,
     visitors: createVisitors(parseRanges(env.trustedProxies)),
   };
@@ -232,7 +239,7 @@ function beginWork(
     deps,
     jobsOf(deps, watch, () => pollTasks(deps), { logRetentionDays, backups }),
   );
-  const loop = watchEventLoop();
+  const loop = watchEventLoop({ lookEvery });
   const modelDays = createModelDays({ ...deps, models: deps.observer.figures.models });
   const metrics = metricsOf(deps, loop, { ledger, relay, jobs });
   const gateway: Gateway = {

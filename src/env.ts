@@ -9,6 +9,7 @@ import type { LimitSettings } from "./core/kit/site-limits.ts";
 import { parseValkeyUrl } from "./db/valkey-url.ts";
 import type { ValkeyAddress } from "./db/valkey-url.ts";
 import type { Language } from "./shared/enums.ts";
+import { RUNTIME_OPTIONS } from "./runtime-options.ts";
 import { SAMPLERS } from "./observe/samplers.ts";
 import type { TraceSettings } from "./observe/traces.ts";
 
@@ -478,20 +479,11 @@ const REQUEST_LIMIT_VARIABLE = "BUN_CONFIG_MAX_HTTP_REQUESTS";
 const REQUEST_LIMIT = "16384";
 
 /**
- * How far the heap may grow before it is collected, over what lived after the last full collection. JavaScriptCore lets
- * it triple where the machine has more than 16 GB and double elsewhere, which one slow client of a large stream fills
- * with dead chunks: chunks that lived through a young collection wait for a full one. Measured on a 400 MB stream:
- * 35-50 MB by default, under 30 MB with this. Tighter values save more and cost calls: 0.6 with a growth factor of 1.6
- * took a quarter of the rate at 32 at once.
- */
-const ENGINE: Readonly<Record<string, string>> = { BUN_JSC_heapGrowthMaxIncrease: "0.75" };
-
-/**
- * Bun reads its limit of simultaneous fetches (256) and the engine's options from the environment at the start of the
- * process only, so the process replaces itself once with both set; same pid, a few milliseconds. What the operator has
- * set stands. Not on Windows, which lacks exec.
+ * Bun reads its limit of simultaneous fetches (256) and the options of engine and allocator from the environment at the start
+ * of the process only, so the process replaces itself once with all of them set; same pid, a few milliseconds. What the operator
+ * has set stands. Not on Windows, which lacks exec.
  */
 export function makeRoomForRequests(): void {
   if (process.env[REQUEST_LIMIT_VARIABLE] !== undefined || process.platform === "win32") return;
-  replaceProcess({ ...ENGINE, ...process.env, [REQUEST_LIMIT_VARIABLE]: REQUEST_LIMIT });
+  replaceProcess({ ...RUNTIME_OPTIONS, ...process.env, [REQUEST_LIMIT_VARIABLE]: REQUEST_LIMIT });
 }

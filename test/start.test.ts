@@ -1,4 +1,4 @@
-// Starts that cannot succeed: one sentence that names the variable, status 1, and no stack.
+// Starts that cannot succeed: one sentence that names the variable, status 1, and no stack. And what every start sets for itself.
 // Each is the program itself in a process of its own.
 import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -84,4 +84,17 @@ test("a wrong password and an unknown database are refused at once", async () =>
   } finally {
     await database.drop();
   }
+});
+
+test("freed memory is kept for a moment, and an operator's own word for how long stands", () => {
+  // The allocator tells its options where it is asked to; one process for each of the two starts, before and after it is replaced.
+  const told = (settings: Record<string, string>): string | undefined =>
+    start({ PORT: "70000", MIMALLOC_VERBOSE: "1", ...settings })
+      .text.match(/option '(?:purge_delay|purge_holes_min_interval)': \d+/g)
+      ?.slice(-2)
+      .join(", ");
+  expect(told({})).toBe("option 'purge_delay': 2000, option 'purge_holes_min_interval': 4000");
+  expect(told({ MIMALLOC_PURGE_DELAY: "50" })).toBe(
+    "option 'purge_delay': 50, option 'purge_holes_min_interval': 4000",
+  );
 });

@@ -145,10 +145,8 @@ export function logs(deps: Deps, session: SessionSettings) {
         "/log/search",
         async ({ query, request }) => {
           const limit = matchesWanted(query);
-          return {
-            ...ok(await searchLogs(readUntil(deps, request), query.keyword ?? "", limit)),
-            page_size: limit,
-          };
+          const found = await searchLogs(readUntil(deps, request), query.keyword ?? "", limit);
+          return { ...ok(found.items), page_size: limit, ...(found.isCut ? { cut: true } : {}) };
         },
         { access: "admin", query: searchQuery },
       )

@@ -40,7 +40,7 @@ interface Coming extends Entrance {
 export function oauthWidgets(deps: Deps, session: SessionSettings) {
   const { accounts } = createEntryLimits(session.limits);
   const wechat = createWeChat(deps, session.limits);
-  const failures = session.limits.wrongPerAddress({ count: 60, windowMs: 600_000 });
+  const failures = session.limits.wrongPerAddress("telegram", { count: 60, windowMs: 600_000 });
 
   async function comeIn(id: string, profile: Profile, coming: Coming, cookies: readonly string[] = []) {
     const { request, address, language, aff = "", acceptsTerms } = coming;

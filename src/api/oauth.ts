@@ -95,7 +95,7 @@ type CameIn = Awaited<ReturnType<typeof enter>> & Proven & { is_new: boolean };
 async function comeBack(
   deps: Deps,
   session: SessionSettings,
-  accounts: { take(address: string): void },
+  accounts: { take(address: string): Promise<void> },
   visit: Return,
 ): Promise<Success<Proven> | Success<Waiting> | Success<CameIn>> {
   const { request, address, id, params, language } = visit;
@@ -159,7 +159,7 @@ function countedBy(failures: WrongLimit) {
 
 function flowRoutes(deps: Deps, session: SessionSettings) {
   const { accounts } = createEntryLimits(session.limits);
-  const failures = session.limits.wrongPerAddress(PER_ADDRESS);
+  const failures = session.limits.wrongPerAddress("provider", PER_ADDRESS);
   const counted = countedBy(failures);
 
   return (

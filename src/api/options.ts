@@ -78,22 +78,29 @@ export function options(deps: Deps, session: SessionSettings) {
         },
         { access: "root", body: optionBody },
       )
-      // What sessions are bound to, on this node.
+      // What sessions are bound to: on this node, and where nodes share it on all of them.
       .get(
         "/channel_affinity_cache",
-        () => {
-          const { total, max, byRule } = deps.affinity.stats(deps.clock.monotonicMs());
-          const enabled = deps.options.get("channel_affinity_setting.enabled");
-          return ok({ enabled, total, by_rule_name: byRule, cache_capacity: max, cache_algo: "lru" });
+        async () => {
+          const { total, max, byRule, isShared } = await deps.affinity.stats(deps.clock.monotonicMs());
+          return ok({
+            enabled: deps.options.get("channel_affinity_setting.enabled"),
+            total,
+            by_rule_name: byRule,
+            cache_capacity: max,
+            cache_algo: "lru",
+            is_shared: isShared,
+          });
         },
         { access: "root" },
       )
       .delete(
         "/channel_affinity_cache",
-        ({ query }) => {
+        async ({ query }) => {
           const { all, rule_name: rule = "" } = query;
           if (all !== "true" && rule === "") throw refuse("affinity_clear_what");
-          return ok({ deleted: deps.affinity.clear(all === "true" ? undefined : rule) });
+          const { deleted, isShared } = await deps.affinity.clear(all === "true" ? undefined : rule);
+          return ok({ deleted, is_shared: isShared });
         },
         {
           access: "root",

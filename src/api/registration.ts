@@ -76,7 +76,7 @@ export function registration(deps: Deps, session: SessionSettings) {
       .get(
         "/verification",
         async ({ query, request, address, language, set, session: own }) => {
-          limits.letters.take(address);
+          await limits.letters.take(address);
           // Whoever is signed in has shown to be a person, and proves an address of theirs.
           if (!own)
             await human({ request, address, token: query.turnstile, action: "verification" }, set.headers);
@@ -91,7 +91,7 @@ export function registration(deps: Deps, session: SessionSettings) {
         async ({ query, request, address, set }) => {
           // For all alike, before anything counts.
           if (!canReset(deps)) throw refuse("reset_unavailable");
-          limits.letters.take(address);
+          await limits.letters.take(address);
           await human({ request, address, token: query.turnstile, action: "reset" }, set.headers);
           if (!query.email) throw refuse("invalid_params");
           await requestReset(deps, query.email, preferredLanguage(request));
@@ -103,7 +103,7 @@ export function registration(deps: Deps, session: SessionSettings) {
         "/user/register",
         async ({ body, query, request, address, language, set }) => {
           refuseClosed(deps);
-          limits.registering.take(address);
+          await limits.registering.take(address);
           await human({ request, address, token: query.turnstile, action: "register" }, set.headers);
           const input = {
             username: body.username ?? "",
@@ -122,7 +122,7 @@ export function registration(deps: Deps, session: SessionSettings) {
       .post(
         "/user/reset",
         async ({ body, request, address, set }) => {
-          limits.proofs.take(address);
+          await limits.proofs.take(address);
           const input = { email: body.email ?? "", token: body.token ?? "", password: body.password ?? "" };
           const { userId, made } = await resetPassword(
             deps,

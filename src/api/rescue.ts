@@ -14,12 +14,12 @@ import { Failure } from "../shared/failures.ts";
 const TRIES = { count: 20, windowMs: 600_000 };
 
 export function rescueRoutes(deps: Deps, session: SessionSettings) {
-  const tries = session.limits.perAddress(TRIES);
+  const tries = session.limits.perAddress("rescue", TRIES);
   return new Elysia({ prefix: "/api/user" }).use(policy(session)).post(
     "/rescue",
     async ({ body, request, address, set, sessionJwt }) => {
       if (isForeignSite(request)) throw new Failure("forbidden", "foreign_site", { status: 403 });
-      const seconds = tries.take(address);
+      const seconds = await tries.take(address);
       if (seconds !== undefined) throw tooMany(seconds);
       const userAgent = request.headers.get("user-agent") ?? "";
       const root = await rescue(deps, body.token, { address, userAgent });

@@ -21,7 +21,6 @@ import { finishByCode, finishByPasskey } from "../core/users/second-factor.ts";
 import { PROOF_SECONDS } from "../core/users/session-rows.ts";
 import type { Session } from "../core/users/sessions.ts";
 import { proveByCode, proveByPassword, requireFreshProof } from "../core/users/step-up.ts";
-import { createWrongLimit } from "../core/kit/attempt-limit.ts";
 import type { WrongLimit } from "../core/kit/attempt-limit.ts";
 import { tooMany } from "../core/kit/site-limits.ts";
 import { auditActorOf } from "../http/audit-actor.ts";
@@ -125,7 +124,7 @@ function totpRoutes(deps: Deps, settings: SessionSettings) {
 }
 
 function passkeyRoutes(deps: Deps, settings: SessionSettings) {
-  const perAddress = settings.limits.wrongPerAddress(PASSKEYS_PER_ADDRESS);
+  const perAddress = settings.limits.wrongPerAddress("passkeys", PASSKEYS_PER_ADDRESS);
   return new Elysia({ prefix: "/api/user/passkey" })
     .use(policy(settings))
     .get("/", async ({ actor }) => ok(await listPasskeys(deps, actor.id)), { access: "session" })
@@ -204,8 +203,8 @@ function passkeyRoutes(deps: Deps, settings: SessionSettings) {
 }
 
 function proofRoutes(deps: Deps, settings: SessionSettings) {
-  const codesPerAddress = settings.limits.wrongPerAddress(CODES_PER_ADDRESS);
-  const perAccount = createWrongLimit(PROOFS_PER_ACCOUNT, () => deps.clock.monotonicMs());
+  const codesPerAddress = settings.limits.wrongPerAddress("codes", CODES_PER_ADDRESS);
+  const perAccount = settings.limits.wrong("proofs-account", PROOFS_PER_ACCOUNT);
   return (
     new Elysia({ prefix: "/api" })
       .use(policy(settings))

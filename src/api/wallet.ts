@@ -47,10 +47,10 @@ interface RedeemTerms {
 /** Redeems codes: every guess costs an attempt of the account and of the address; a good code gives both back. */
 function createRedeemer(deps: Deps, limits: SessionSettings["limits"]) {
   const perAccount = createAttemptLimit(WRONG_PER_ACCOUNT, WINDOW_MS, () => deps.clock.monotonicMs());
-  const perAddress = limits.perAddress({ count: WRONG_PER_ADDRESS, windowMs: WINDOW_MS });
+  const perAddress = limits.perAddress("redeem", { count: WRONG_PER_ADDRESS, windowMs: WINDOW_MS });
 
   async function one({ actor, address }: RedeemTerms, key: string): Promise<number> {
-    const seconds = perAddress.take(address) ?? perAccount.take(String(actor.id));
+    const seconds = (await perAddress.take(address)) ?? perAccount.take(String(actor.id));
     if (seconds !== undefined) throw tooManyAttempts(seconds);
     const quota = await redeem(deps, actor, key);
     perAddress.giveBack(address);

@@ -1,5 +1,7 @@
 // The change feed between nodes on one PostgreSQL: what changed is announced by its id, each time with the next version
-// of its kind. Refuses to re-read everything unless a version is missing: then, and only then, listeners hear that
+// of its kind; and of tables whose writers announce only behind their commit, what was written is asked for as well, so that
+// a writer who is killed in between is no gap.
+// Refuses to re-read everything unless a version is missing or a re-reading failed: then, and only then, listeners hear that
 // something was lost.
 import { sql } from "drizzle-orm";
 import type { Sql } from "postgres";
@@ -8,6 +10,7 @@ import { schema } from "../../drizzle/postgres.ts";
 import { q } from "./database.ts";
 import { lookEvery } from "./look-around.ts";
 import type { ChangeKind, ChangeListener, Orm, Steps } from "./database.ts";
+import type { RowChanges } from "./row-changes.ts";
 
 const CHANNEL = "weir";
 /** Of the carrier, which puts the site's prefix before it. */
@@ -58,10 +61,34 @@ interface Versions {
   readonly known: Map<string, Known>;
   /** The table's versions are known; before that nothing can be called consecutive. */
   hasMarks: boolean;
+  /** Kinds of which something could not be re-read: their version is heard, and not in force. */
+  readonly failed: Set<string>;
 }
 
-function lost({ listeners }: Versions, kind: string): void {
-  for (const listener of listeners.get(kind as ChangeKind) ?? []) listener.lost();
+/** Has every listener of the kind do its work; what it rejects with is its own to tell. */
+function tell(
+  { listeners, failed }: Versions,
+  kind: string,
+  work: (listener: ChangeListener) => void | Promise<void>,
+): void {
+  for (const listener of listeners.get(kind as ChangeKind) ?? [])
+    work(listener)?.catch(() => void failed.add(kind));
+}
+
+const lost = (versions: Versions, kind: string): void => tell(versions, kind, (listener) => listener.lost());
+
+/** Kinds that are noted by triggers (drizzle/row-changes.ts); accounts and keys are asked for by who keeps them. */
+export const FED_KINDS = ["channels", "costs", "inbox"] as const;
+
+/** What was written of these tables, whether or not anybody announces it. `isFirst`: nobody has read anything yet. */
+async function askForRows(versions: Versions, rows: ChangeFeedDeps["rows"], isFirst: boolean): Promise<void> {
+  const told = await rows.next();
+  if (isFirst) return;
+  for (const kind of FED_KINDS) {
+    const ids = told?.[kind];
+    if (!ids) lost(versions, kind);
+    else if (ids.length > 0) tell(versions, kind, (listener) => listener.changed(ids.map(String)));
+  }
 }
 
 interface Hearing {
@@ -76,7 +103,7 @@ interface Hearing {
 
 /** Takes in an announcement. */
 function hear(versions: Versions, { self, isInOrder }: Hearing, payload: string): void {
-  const { known, listeners } = versions;
+  const { known } = versions;
   const [kind = "", version = "", by = "", list = ""] = payload.split(" ");
   const value = Number(version);
   const state = known.get(kind);
@@ -88,7 +115,7 @@ function hear(versions: Versions, { self, isInOrder }: Hearing, payload: string)
   if ((!isNext && isInOrder) || list === EVERYTHING) return lost(versions, kind);
   if (by === self) return;
   const ids = list.split(",");
-  for (const listener of listeners.get(kind as ChangeKind) ?? []) listener.changed(ids);
+  tell(versions, kind, (listener) => listener.changed(ids));
 }
 
 /**
@@ -125,14 +152,20 @@ export interface ChangeFeedDeps {
   client: Sql;
   /** Whose connections keep their server process: through a pooler in transaction mode LISTEN hears nothing. */
   session: Sql;
+  rows: RowChanges<(typeof FED_KINDS)[number]>;
   /** Told of every round that the database answered. */
   answered: () => void;
 }
 
-export function createChangeFeed({ client, session, answered }: ChangeFeedDeps): ChangeFeed {
+export function createChangeFeed({ client, session, rows, answered }: ChangeFeedDeps): ChangeFeed {
   /** Stands in the announcements of this very process. */
   const self = randomBytes(6).toString("hex");
-  const versions: Versions = { listeners: new Map(), known: new Map(), hasMarks: false };
+  const versions: Versions = {
+    listeners: new Map(),
+    known: new Map(),
+    hasMarks: false,
+    failed: new Set(),
+  };
   let started: Promise<void> | undefined;
   let stopPolling: (() => void) | undefined;
   let second: ReturnType<typeof setTimeout> | undefined;
@@ -160,6 +193,10 @@ export function createChangeFeed({ client, session, answered }: ChangeFeedDeps):
         isListening = true;
       }
       const isBehind = await compare(versions, client);
+      await askForRows(versions, rows, false);
+      const failed = [...versions.failed];
+      versions.failed.clear();
+      failed.forEach((kind) => lost(versions, kind));
       answered();
       if (isBehind && !isClosed) second = setTimeout(() => void round(), ON_ITS_WAY_MS);
       second?.unref();
@@ -172,6 +209,7 @@ export function createChangeFeed({ client, session, answered }: ChangeFeedDeps):
 
   async function start(): Promise<void> {
     await compare(versions, client);
+    await askForRows(versions, rows, true);
     if (isClosed) return;
     stopPolling = lookEvery(POLL_MS, () => void round());
     await round();

@@ -78,11 +78,12 @@ export class DatabaseBusy extends Error {
 /** What nodes keep in memory and tell each other about; prices are options. */
 export type ChangeKind = "users" | "tokens" | "channels" | "options" | "sessions" | "inbox" | "costs";
 
+/** Where what is returned rejects, `lost` is called in the next round that the database answers, and again until it does not. */
 export interface ChangeListener {
   /** These rows were written elsewhere: re-read them alone. */
-  changed(ids: readonly string[]): void;
+  changed(ids: readonly string[]): void | Promise<void>;
   /** Announcements are missing: everything of the kind may have changed. */
-  lost(): void;
+  lost(): void | Promise<void>;
 }
 
 export interface Database {

@@ -4,8 +4,9 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import type { Sql } from "postgres";
 import { schema } from "../../drizzle/postgres.ts";
-import { createChangeFeed } from "./changes.ts";
+import { createChangeFeed, FED_KINDS } from "./changes.ts";
 import type { Database, Orm, Steps } from "./database.ts";
+import { createRowChanges } from "./row-changes.ts";
 import { sqlState } from "./sql-state.ts";
 
 const RETRYABLE = new Set(["40P01", "40001"]);
@@ -85,7 +86,8 @@ function cancelledBy(client: Sql, signal: AbortSignal): Sql {
 export function postgresDatabase(client: Sql, session = client): Database {
   const orm = drizzle(client, { casing: "snake_case" });
   let heard = () => {};
-  const changes = createChangeFeed({ client, session, answered: () => heard() });
+  const rows = createRowChanges(orm as unknown as Orm, FED_KINDS, () => performance.now());
+  const changes = createChangeFeed({ client, session, rows, answered: () => heard() });
 
   async function run<T>(body: (tx: Orm) => Steps<T>): Promise<T> {
     let own: Orm | undefined;

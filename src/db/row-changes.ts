@@ -1,22 +1,19 @@
-// Whose accounts and keys were written in PostgreSQL since somebody last asked, by whatever process: triggers note it beside
-// each write (drizzle/row-changes.ts). Exact in any order of commits: what counts is which transactions a snapshot sees, not
+// Which rows were written in PostgreSQL since somebody last asked, by whatever process: triggers note it beside each write (drizzle/row-changes.ts). Exact in any order of commits: what counts is which transactions a snapshot sees, not
 // numbers that were drawn before the commit.
 // Refuses to leave anything out: where it cannot know it says so, and its caller reads everything anew.
 import { fixedQuery } from "./database.ts";
-import type { Orm, RawRow } from "./database.ts";
+import type { Orm } from "./database.ts";
 
-export interface ChangedRows {
-  users: number[];
-  tokens: number[];
-}
+/** Kinds that are noted. */
+export type NotedKind = "users" | "tokens" | "channels" | "costs" | "inbox";
 
-export interface RowChanges {
+export interface RowChanges<K extends NotedKind> {
   /**
    * Ids of the rows whose writers have committed since the call before; undefined where that is not known: the first time,
    * after a long pause, after a new start of the server, or because they are too many. Rejects while the database is away.
    * Nothing is lost then, nor where the caller does not wait for the answer: the next call tells it.
    */
-  next(): Promise<ChangedRows | undefined>;
+  next(): Promise<Readonly<Record<K, number[]>> | undefined>;
 }
 
 /** Sees no transaction as new. */
@@ -29,26 +26,29 @@ const TRIM_EVERY_MS = 15_000;
 const TRIM_LOCK = 0x77656973;
 
 const NEW_ONES = `with fresh as materialized (
-    select kind, ids from account_changes
-    where xact >= pg_snapshot_xmin($1::text::pg_snapshot)
+    select kind, ids from row_changes
+    where kind = any(string_to_array($2::text, ','))
+      and xact >= pg_snapshot_xmin($1::text::pg_snapshot)
       and not pg_visible_in_snapshot(xact, $1::text::pg_snapshot)
   )
   select pg_current_snapshot()::text as snapshot, pg_snapshot_xmin(pg_current_snapshot())::text as xmin,
     extract(epoch from pg_postmaster_start_time())::text as server,
     (select count(*) from fresh where ids is null)::int as many,
-    (select string_agg(distinct id::text, ',') from fresh, unnest(ids) as id where kind = 'users') as users,
-    (select string_agg(distinct id::text, ',') from fresh, unnest(ids) as id where kind = 'tokens') as tokens`;
+    (select json_object_agg(kind, ids)::text from (
+      select kind, array_agg(distinct id) as ids from fresh, unnest(ids) as id group by kind) as each) as told`;
 
 /** A copied database brings transactions of another server's count along: those lie ahead of this one's. */
 const TRIM = `with turn as materialized (select pg_try_advisory_xact_lock(${TRIM_LOCK}) as mine)
-  delete from account_changes where (select mine from turn)
+  delete from row_changes where (select mine from turn)
     and (xact < $1::text::xid8 or xact >= pg_snapshot_xmax(pg_current_snapshot()))`;
 
-const idsIn = (list: RawRow[string] | null | undefined): number[] =>
-  typeof list === "string" && list !== "" ? list.split(",").map(Number) : [];
-
 /** `monotonicMs` is a steady clock. */
-export function createRowChanges(orm: Orm, monotonicMs: () => number): RowChanges {
+export function createRowChanges<K extends NotedKind>(
+  orm: Orm,
+  kinds: readonly K[],
+  monotonicMs: () => number,
+): RowChanges<K> {
+  const list = kinds.join(",");
   let calls = 0;
   let last: { snapshot: string; server: string; atMs: number } | undefined;
   /** When every transaction below a number had ended, oldest first. */
@@ -67,7 +67,7 @@ export function createRowChanges(orm: Orm, monotonicMs: () => number): RowChange
     async next() {
       const atMs = monotonicMs();
       const call = ++calls;
-      const [found] = await fixedQuery(orm, NEW_ONES, [last?.snapshot ?? NOTHING_NEW]);
+      const [found] = await fixedQuery(orm, NEW_ONES, [last?.snapshot ?? NOTHING_NEW, list]);
       // Whoever gave it up and asked again must not miss what this answer alone would tell.
       if (!found || call !== calls) throw new Error("the answer came too late");
       const [snapshot, server] = [String(found["snapshot"]), String(found["server"])];
@@ -77,7 +77,9 @@ export function createRowChanges(orm: Orm, monotonicMs: () => number): RowChange
       if (last?.server !== server) ended.length = 0;
       last = { snapshot, server, atMs };
       await trim(String(found["xmin"]), atMs).catch(() => undefined);
-      return isKnown ? { users: idsIn(found["users"]), tokens: idsIn(found["tokens"]) } : undefined;
+      if (!isKnown) return undefined;
+      const told = JSON.parse(String(found["told"] ?? "{}")) as Partial<Record<K, number[]>>;
+      return Object.fromEntries(kinds.map((kind) => [kind, told[kind] ?? []])) as Record<K, number[]>;
     },
   };
 }

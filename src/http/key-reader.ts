@@ -21,9 +21,9 @@ export function createKeyReader(
   limits: SessionSettings["limits"],
 ): KeyReader {
   const perKey = createAttemptLimit(PER_MINUTE, MINUTE_MS, () => clock.monotonicMs());
-  const guesses = limits.perAddress({ count: PER_MINUTE, windowMs: MINUTE_MS });
+  const guesses = limits.perAddress("key-guesses", { count: PER_MINUTE, windowMs: MINUTE_MS });
   return async (key, address) => {
-    const guessWait = guesses.take(address);
+    const guessWait = await guesses.take(address);
     if (guessWait !== undefined) return tooMany(guessWait);
     const token = key === "" ? undefined : await accounts.tokenByKey(key);
     if (!token || token.user.deleted) return new Failure("auth", "token_invalid");

@@ -1,5 +1,6 @@
 // How late the event loop is: a timer that says by how much it was late itself, often while the process works and seldom
-// while it rests. Refuses to keep an idle process awake: the runtime's own monitor took 0.1 to 0.5 % of a core at rest.
+// while it rests. Refuses to keep an idle process awake: the runtime's own monitor took 0.1 to 0.5 % of a core at rest, and
+// at rest it looks when others wake the process anyway.
 import { METRICS } from "./names.ts";
 import { createTally, observe } from "./tally.ts";
 import type { Tally } from "./tally.ts";
@@ -20,6 +21,14 @@ export interface EventLoopParts {
   nowMs?: () => number;
   /** Microseconds of processor time since the start. */
   usedUs?: () => number;
+  /** Calls at intervals, until what it returns is called: the timer that the process shares (db/look-around.ts). */
+  lookEvery?: (ms: number, look: () => void) => () => void;
+}
+
+function ownInterval(ms: number, look: () => void): () => void {
+  const timer = setInterval(look, ms);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 function processorUs(): number {
@@ -30,34 +39,38 @@ function processorUs(): number {
 export function watchEventLoop({
   nowMs = () => performance.now(),
   usedUs = processorUs,
+  lookEvery = ownInterval,
 }: EventLoopParts = {}): EventLoopWatch {
   const delays = createTally(METRICS.weir_eventloop_delay_seconds.buckets);
   let pauseMs = RESTING_MS;
-  let dueMs = 0;
+  let tickedMs = nowMs();
   let usedBefore = usedUs();
-  let lookedMs = nowMs();
-  let timer: ReturnType<typeof setTimeout>;
+  let lookedMs = tickedMs;
+  let stopLooks: () => void;
 
-  function arm(): void {
-    dueMs = nowMs() + pauseMs;
-    timer = setTimeout(tick, pauseMs);
-    timer.unref();
+  /** The first look on a shared timer may come sooner: then it was not late. */
+  function watch(ms: number): void {
+    pauseMs = ms;
+    stopLooks = ms === BUSY_MS ? ownInterval(ms, tick) : lookEvery(ms, tick);
   }
 
   function tick(): void {
     const now = nowMs();
-    const late = Math.max(0, now - dueMs) / 1000;
+    const late = Math.max(0, now - tickedMs - pauseMs) / 1000;
+    tickedMs = now;
     // A seldom look stands for as many as there would have been: shares of the looks are shares of the time.
     if (late < LONGEST_SECONDS) observe(delays, late, pauseMs / BUSY_MS);
-    if (now - lookedMs >= RESTING_MS) {
-      const used = usedUs();
-      pauseMs = used - usedBefore > (now - lookedMs) * 1000 * BUSY_SHARE ? BUSY_MS : RESTING_MS;
-      usedBefore = used;
-      lookedMs = now;
-    }
-    arm();
+    // A shared timer's step may be a little short.
+    if (now - lookedMs < RESTING_MS - BUSY_MS) return;
+    const used = usedUs();
+    const isBusy = used - usedBefore > (now - lookedMs) * 1000 * BUSY_SHARE;
+    usedBefore = used;
+    lookedMs = now;
+    if (isBusy === (pauseMs === BUSY_MS)) return;
+    stopLooks();
+    watch(isBusy ? BUSY_MS : RESTING_MS);
   }
 
-  arm();
-  return { delays, stop: () => clearTimeout(timer) };
+  watch(RESTING_MS);
+  return { delays, stop: () => stopLooks() };
 }

@@ -13,6 +13,8 @@ export interface WireFrame {
   data: string;
   /** Bytes of `data` as UTF-8, where they were counted. */
   dataBytes?: number;
+  /** The event as it came, where its bytes were kept. */
+  bytes?: Uint8Array;
 }
 
 export interface DecodeContext {
@@ -110,6 +112,12 @@ export interface MeterState {
 export interface StreamMeter {
   readonly state: MeterState;
   push: (frame: WireFrame) => void;
+  /**
+   * In place of `push`, for the bytes of a whole event that is one data line: meters it without decoding it, where it is the
+   * last plain frame again but for its text, of at most so many UTF-16 units. Answers by how many bytes that text is longer
+   * than its UTF-16 length; -1 where the frame has to be pushed, and nothing was metered. Absent: every frame has to be pushed.
+   */
+  skim?: ((bytes: Uint8Array, mostUnits: number) => number) | undefined;
 }
 
 export interface MeterOptions {

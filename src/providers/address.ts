@@ -152,9 +152,19 @@ export function deploymentName(row: ProviderRow, channel: UpstreamChannel, model
   return row.version === "azure" && isOld ? model.replaceAll(".", "") : model;
 }
 
+/** An address, and what of a call it was made from. */
+interface KnownUrl extends Pick<UpstreamAddress, "operation" | "isStream" | "counts"> {
+  path: string | undefined;
+  geminiVersion: string | undefined;
+  azureDefaultApiVersion: string | undefined;
+  url: string;
+}
+
 interface KnownUrls {
   row: ProviderRow;
-  urls: Map<string, string>;
+  /** By model. */
+  urls: Map<string, KnownUrl[]>;
+  count: number;
 }
 
 /** Addresses that were made before, by the channel as it was read: a channel is called at a handful of them. */
@@ -166,13 +176,27 @@ const MAX_KNOWN_URLS = 256;
 export function upstreamUrl(row: ProviderRow, channel: UpstreamChannel, call: UpstreamAddress): string {
   if (call.query) return makeUrl(row, channel, call);
   let entry = known.get(channel);
-  if (!entry || entry.row !== row || entry.urls.size >= MAX_KNOWN_URLS)
-    known.set(channel, (entry = { row, urls: new Map() }));
-  const { operation, path = "", geminiVersion = "", azureDefaultApiVersion = "" } = call;
-  const form = call.counts === true ? "count" : call.isStream === true ? "stream" : "whole";
-  const name = [operation, form, path, geminiVersion, azureDefaultApiVersion, call.model].join("\n");
-  let url = entry.urls.get(name);
-  if (url === undefined) entry.urls.set(name, (url = makeUrl(row, channel, call)));
+  if (!entry || entry.row !== row || entry.count >= MAX_KNOWN_URLS)
+    known.set(channel, (entry = { row, urls: new Map(), count: 0 }));
+  const { operation, path, isStream, counts, geminiVersion, azureDefaultApiVersion, model } = call;
+  // Compared one by one: a name put together from all of them costs more than the few looks.
+  const ofModel = entry.urls.get(model);
+  if (ofModel)
+    for (const each of ofModel)
+      if (
+        each.operation === operation &&
+        each.path === path &&
+        each.isStream === isStream &&
+        each.counts === counts &&
+        each.geminiVersion === geminiVersion &&
+        each.azureDefaultApiVersion === azureDefaultApiVersion
+      )
+        return each.url;
+  const url = makeUrl(row, channel, call);
+  const made: KnownUrl = { operation, path, isStream, counts, geminiVersion, azureDefaultApiVersion, url };
+  if (ofModel) ofModel.push(made);
+  else entry.urls.set(model, [made]);
+  entry.count++;
   return url;
 }
 

@@ -32,18 +32,28 @@ const ALL = Object.values(MODEL_RULES).flat();
 const NO_RULES: readonly ModelRule[] = [];
 /** Clients name models, so their number has to end somewhere. */
 const MAX_KNOWN = 2000;
-const known = new Map<string, readonly ModelRule[]>();
+let knownCount = 0;
+/** By provider, operation and model: three looks cost less than one name put together. */
+const known = new Map<ProviderRow, Map<Operation, Map<string, readonly ModelRule[]>>>();
 
 /** The rules for a model at a provider, worked out once per name. `model` is the upstream's name. */
 function rulesFor(row: ProviderRow, operation: Operation, model: string): readonly ModelRule[] {
-  const name = `${row.id} ${operation} ${model}`;
-  let rules = known.get(name);
-  if (!rules) {
-    if (known.size >= MAX_KNOWN) known.clear();
-    const dialect = row.operations[operation]?.dialect;
-    rules = dialect ? ALL.filter((rule) => concerns(rule, { type: row.id, operation, dialect, model })) : [];
-    known.set(name, rules.length === 0 ? NO_RULES : rules);
+  const found = known.get(row)?.get(operation)?.get(model);
+  if (found) return found;
+  const dialect = row.operations[operation]?.dialect;
+  const rules = dialect
+    ? ALL.filter((rule) => concerns(rule, { type: row.id, operation, dialect, model }))
+    : NO_RULES;
+  if (knownCount >= MAX_KNOWN) {
+    known.clear();
+    knownCount = 0;
   }
+  knownCount++;
+  let ofRow = known.get(row);
+  if (!ofRow) known.set(row, (ofRow = new Map()));
+  let ofOperation = ofRow.get(operation);
+  if (!ofOperation) ofRow.set(operation, (ofOperation = new Map()));
+  ofOperation.set(model, rules);
   return rules;
 }
 

@@ -63,6 +63,7 @@ const TABLES: Readonly<Record<TableName, "carried" | "left">> = {
   nodes: "carried",
   // What an audit has seen of this database: another one is looked at anew.
   auditMonths: "left",
+  auditSums: "left",
   marks: "carried",
   inboxItems: "carried",
 };

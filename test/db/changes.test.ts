@@ -130,6 +130,44 @@ test("a database that was set back has everything re-read, and the next changes 
   expect([here.lost, there.lost]).toEqual([1, 1]);
 });
 
+test("what could not be re-read is read anew in the next round, and again until it is", async () => {
+  const [here] = nodes as [Node, Node];
+  const db = postgresDatabase(openPostgres(database.databaseUrl ?? "", 4));
+  nodes.push({ db, ids: [], lost: 0 });
+  const tried: string[] = [];
+  await db.onChange("options", {
+    async changed(ids) {
+      tried.push(ids.join());
+      throw new Error("the database is away");
+    },
+    async lost() {
+      tried.push("everything");
+      if (tried.length < 4) throw new Error("the database is away");
+    },
+  });
+  await here.db.announce("options", ["SystemName"]);
+  await soon(() => tried.length === 4, 5000);
+  expect(tried).toEqual(["SystemName", "everything", "everything", "everything"]);
+  await here.db.announce("options", ["Notice"]);
+  await soon(() => tried.length === 6, 5000);
+  expect(tried.slice(4)).toEqual(["Notice", "everything"]);
+});
+
+test("a writer who is killed before it announces is no gap: what it wrote is told within a second", async () => {
+  const [here, there] = nodes as [Node, Node];
+  const { channels, channelKeys } = here.db.t;
+  await here.db.orm.insert(channels).values({ id: 41, name: "one" });
+  await soon(() => there.ids.length === 1);
+  await here.db.orm.insert(channelKeys).values({ channelId: 41, pos: 0, keyHash: "h" });
+  await soon(() => there.ids.length === 2);
+  await here.db.orm.update(channels).set({ usedQuota: 7, testTime: 7 });
+  await here.db.orm.update(channels).set({ status: 2 });
+  await soon(() => there.ids.length === 3);
+  await here.db.orm.delete(channels);
+  await soon(() => there.ids.length === 4);
+  expect([there.ids, there.lost]).toEqual([["41", "41", "41", "41"], 0]);
+});
+
 test("a long list is told as everything", async () => {
   const [here, there] = nodes as [Node, Node];
   await here.db.announce(

@@ -2,6 +2,7 @@
 // Refuses to wait: transactions are held open and ended by hand, and time is passed by hand.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { Sql } from "postgres";
+import { BY_ROW, toldColumns } from "../../drizzle/row-changes.ts";
 import { openPostgres, postgresDatabase } from "../../src/db/postgres.ts";
 import { createRowChanges } from "../../src/db/row-changes.ts";
 import type { RowChanges } from "../../src/db/row-changes.ts";
@@ -17,7 +18,7 @@ let database: TestDatabase;
 let client: Sql;
 let db: Database;
 let nowMs: number;
-let changes: RowChanges;
+let changes: RowChanges<"users" | "tokens">;
 beforeEach(async () => {
   database = await createTestDatabase("postgres", MIGRATED);
   client = openPostgres(database.databaseUrl ?? "", 4);
@@ -29,7 +30,7 @@ beforeEach(async () => {
     "insert into tokens (id, user_id, key_hash, key_sealed) select id, id, 'h' || id, '' from generate_series(1, 9) as id",
   );
   nowMs = 0;
-  changes = createRowChanges(db.orm, () => nowMs);
+  changes = createRowChanges(db.orm, ["users", "tokens"], () => nowMs);
   // What went before is not known to anybody who has just come.
   expect(await changes.next()).toBeUndefined();
 });
@@ -45,7 +46,7 @@ const told = async () => {
   return found && [found.users.toSorted((a, b) => a - b), found.tokens.toSorted((a, b) => a - b)];
 };
 const notes = async () =>
-  Number((await client.unsafe("select count(*) as n from account_changes"))[0]?.["n"] ?? -1);
+  Number((await client.unsafe("select count(*) as n from row_changes"))[0]?.["n"] ?? -1);
 
 test("each write is told once, of accounts and of keys, several of one row together; what was rolled back is not", async () => {
   await touch("3, 5");
@@ -89,7 +90,7 @@ test("a transaction that commits late is told then, however many went by", async
 });
 
 test("readers of their own hear of everything, each once", async () => {
-  const other = createRowChanges(db.orm, () => nowMs);
+  const other = createRowChanges(db.orm, ["users", "tokens"], () => nowMs);
   await other.next();
   await touch("1");
   expect((await other.next())?.users).toEqual([1]);
@@ -109,7 +110,7 @@ test("what is too much to tell, and a long silence, have everything read anew", 
 
 test("notes are tidied up after a minute, those that a copied database brought along too", async () => {
   await touch("1");
-  await client.unsafe("insert into account_changes (xact, kind, ids) values ('9000000000', 'users', '{2}')");
+  await client.unsafe("insert into row_changes (xact, kind, ids) values ('9000000000', 'users', '{2}')");
   expect(await told()).toEqual([[1, 2], []]);
   for (let looks = 0; looks < 5; looks++) {
     nowMs += 20_000;
@@ -120,16 +121,59 @@ test("notes are tidied up after a minute, those that a copied database brought a
   expect(await told()).toEqual([[3], []]);
 });
 
+test("channels, their keys and costs are told by the channel, whatever of them is written but what charges and tests write", async () => {
+  const routed = createRowChanges(db.orm, ["channels", "costs"], () => nowMs);
+  await routed.next();
+  const next = async () => {
+    const found = await routed.next();
+    return [found?.channels, found?.costs];
+  };
+  await client.unsafe("insert into channels (id, name) values (5, 'five'), (6, 'six')");
+  await client.unsafe(
+    "insert into channel_keys (id, channel_id, pos, key_hash) values (50, 5, 0, 'a'), (60, 6, 0, 'b')",
+  );
+  expect(await next()).toEqual([[5, 6], []]);
+  await client.unsafe(
+    "update channels set used_quota = 1, gone_keys_quota = 1, test_time = 1, response_time = 1",
+  );
+  await client.unsafe("update channel_keys set used_quota = 1, last_used = 1, probes = 1, next_probe = 1");
+  expect(await next()).toEqual([[], []]);
+  await client.unsafe("update channel_keys set status = 2 where id = 60");
+  expect(await next()).toEqual([[6], []]);
+  await client.unsafe("delete from channels where id = 6");
+  expect(await next()).toEqual([[6], []]);
+  await client.unsafe(
+    "insert into channel_costs (channel_id, model, valid_from, created_at) values (5, '*', 1, 1)",
+  );
+  expect(await next()).toEqual([[], [5]]);
+  await client.unsafe("update channel_costs set factor = 2");
+  expect(await next()).toEqual([[], [5]]);
+  // Accounts are another reader's.
+  await touch("1");
+  expect(await next()).toEqual([[], []]);
+});
+
+test("a column that is added to such a table is told, unless it is named as silent", async () => {
+  for (const table of Object.keys(BY_ROW) as (keyof typeof BY_ROW)[]) {
+    const columns = await client.unsafe<{ name: string }[]>(
+      `select a.attname as name from pg_trigger t join pg_attribute a on a.attrelid = t.tgrelid and a.attnum = any(t.tgattr)
+       where t.tgname = $1 order by a.attnum`,
+      [`${table.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}_noted`],
+    );
+    expect(columns.map(({ name }) => name)).toEqual(toldColumns(table));
+  }
+});
+
 test("an answer that nobody waited for takes nothing from the next", async () => {
   await touch("1");
   const gate = await client.reserve();
   await gate.unsafe("begin");
-  await gate.unsafe("lock table account_changes in access exclusive mode");
+  await gate.unsafe("lock table row_changes in access exclusive mode");
   const given = changes.next().catch(() => "too late");
   // On its way before the second one is.
   await untilSo(async () => {
     const [row] = await client.unsafe(
-      "select count(*) as n from pg_locks where relation = 'account_changes'::regclass and not granted",
+      "select count(*) as n from pg_locks where relation = 'row_changes'::regclass and not granted",
     );
     return Number(row?.["n"]) > 0;
   });

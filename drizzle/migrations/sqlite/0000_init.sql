@@ -29,6 +29,12 @@ CREATE TABLE `audit_months` (
 	`checked_at` integer NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE `audit_sums` (
+	`month` integer PRIMARY KEY NOT NULL,
+	`digest` integer NOT NULL,
+	`checked_at` integer NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `auth_flows` (
 	`id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`kind` text NOT NULL,

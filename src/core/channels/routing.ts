@@ -198,9 +198,11 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
     notify(changed);
   }
 
-  const quietly = (work: Promise<void>): void => {
-    work.catch((error: unknown) => logger.warn("channels could not be re-read", { error: String(error) }));
-  };
+  const told = (work: Promise<void>): Promise<void> =>
+    work.catch((error: unknown) => {
+      logger.warn("channels could not be re-read", { error: String(error) });
+      throw error;
+    });
 
   /** One read at a time: rows that were read before a change never replace those that were read after it. */
   let last: Promise<void> = Promise.resolve();
@@ -211,8 +213,8 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
   }
 
   await db.onChange("channels", {
-    changed: (ids) => quietly(inTurn(() => readRows(ids.map(Number)))),
-    lost: () => quietly(inTurn(readAll)),
+    changed: (ids) => told(inTurn(() => readRows(ids.map(Number)))),
+    lost: () => told(inTurn(readAll)),
   });
   await inTurn(readAll);
 

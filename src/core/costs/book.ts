@@ -148,7 +148,15 @@ export async function createCostBook({ db, logger }: { db: Database; logger: Log
   /** Prices of rows that have met their model. */
   let prices = new Map<CostRow, Map<string, CallPrice | undefined>>();
 
-  async function load(): Promise<void> {
+  /** One read at a time: rows that were read before a change never replace those that were read after it. */
+  let last: Promise<void> = Promise.resolve();
+  function load(): Promise<void> {
+    const next = last.then(read);
+    last = next.catch(() => undefined);
+    return next;
+  }
+
+  async function read(): Promise<void> {
     const { channelCosts } = db.t;
     const rows = await db.orm.select().from(channelCosts).orderBy(asc(channelCosts.validFrom));
     const next = new Map<number, ChannelRows>();
@@ -187,8 +195,9 @@ export async function createCostBook({ db, logger }: { db: Database; logger: Log
   };
 
   const reread = () =>
-    void load().catch((error: unknown) => {
+    load().catch((error: unknown) => {
       logger.warn("costs of channels could not be read", { error: String(error) });
+      throw error;
     });
   await db.onChange("costs", { changed: reread, lost: reread });
   await load();

@@ -65,7 +65,7 @@ const keyOf = (kind: InboxKind, subject: string): string => `${kind} ${subject}`
 /** Reads what is open, and starts to listen for what other nodes change. */
 export async function createInbox(deps: InboxDeps): Promise<InboxService> {
   const state = new InboxState(deps);
-  const reread = () => void state.read().catch(() => undefined);
+  const reread = () => state.read();
   await deps.db.onChange("inbox", { changed: reread, lost: reread });
   await state.read();
   return state;

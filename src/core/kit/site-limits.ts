@@ -4,6 +4,8 @@ import ipaddr from "ipaddr.js";
 import { Failure } from "../../shared/failures.ts";
 import { createAttemptLimit, createWrongLimit } from "./attempt-limit.ts";
 import type { AttemptLimit, WrongLimit, WrongRule } from "./attempt-limit.ts";
+import { alone } from "./shared-attempts.ts";
+import type { AskedLimit, SharedAttempts } from "./shared-attempts.ts";
 import type { Clock } from "../deps.ts";
 
 interface LimitRule {
@@ -25,10 +27,12 @@ export interface SiteLimits {
   stranger(address: string): void;
   /** Counts a call of a signed-in account. */
   account(userId: number): void;
-  /** A route's own limit per address. */
-  perAddress(rule: LimitRule): AttemptLimit;
+  /** A route's own limit per address. All processes that share a Valkey count what has one name together. */
+  perAddress(name: string, rule: LimitRule): AskedLimit;
   /** The same where only wrong attempts count. */
-  wrongPerAddress(rule: LimitRule): WrongLimit;
+  wrongPerAddress(name: string, rule: LimitRule): WrongLimit;
+  /** The same of anything else: accounts, or the site. */
+  wrong(name: string, rule: WrongRule): WrongLimit;
 }
 
 export function tooMany(seconds: number): Failure {
@@ -53,6 +57,7 @@ export function createSiteLimits(
   settings: LimitSettings,
   clock: Pick<Clock, "monotonicMs">,
   isTrusted: (address: string) => boolean,
+  shared?: SharedAttempts,
 ): SiteLimits {
   const monotonicMs = () => clock.monotonicMs();
   const limitOf = (rule: LimitRule | undefined) =>
@@ -67,24 +72,36 @@ export function createSiteLimits(
   const ruleOf = (own: LimitRule): LimitRule | undefined =>
     settings.perAddress === "off" ? undefined : (settings.perAddress ?? own);
 
+  function askedOf(name: string, rule: LimitRule | undefined): AskedLimit {
+    const local = limitOf(rule);
+    if (!rule || !shared) return alone(local);
+    return shared.limit(name, { limit: rule.count, windowMs: rule.windowMs }, local);
+  }
+  function wrongOf(name: string, rule: WrongRule): WrongLimit {
+    const local = createWrongLimit(rule, monotonicMs);
+    return shared ? shared.wrong(name, rule, local) : local;
+  }
+
   return {
     stranger(address) {
       if (!isTrusted(address)) check(strangers, addressGroup(address));
     },
     account: (userId) => check(accounts, String(userId)),
-    perAddress(own) {
-      const limit = limitOf(ruleOf(own));
+    perAddress(name, own) {
+      const limit = askedOf(name, ruleOf(own));
       return {
-        take: (address) => (isTrusted(address) ? undefined : limit.take(addressGroup(address))),
+        take: (address) =>
+          isTrusted(address) ? Promise.resolve(undefined) : limit.take(addressGroup(address)),
         giveBack: (address) => {
           if (!isTrusted(address)) limit.giveBack(addressGroup(address));
         },
       };
     },
-    wrongPerAddress(own) {
+    wrong: wrongOf,
+    wrongPerAddress(name, own) {
       const rule = ruleOf(own);
       const wrong: WrongRule | undefined = rule && { limit: rule.count, windowMs: rule.windowMs };
-      const limit = wrong ? createWrongLimit(wrong, monotonicMs) : FREE_FOR_WRONG;
+      const limit = wrong ? wrongOf(name, wrong) : FREE_FOR_WRONG;
       return {
         enter: (address) =>
           isTrusted(address) ? Promise.resolve(undefined) : limit.enter(addressGroup(address)),

@@ -65,11 +65,10 @@ const ROW_MIX = raw(
     remainder("id"),
   ),
 );
-/** What an hourly sum says was logged, and where; 0 where nothing was. */
+/** What an hour's sums of a model say was logged; 0 where nothing was. */
 const SUM_MIX = raw(
   remainder(
-    `${remainder(`user_id % ${PRIME} * 1009 + token_id % ${PRIME} * 31 + channel_id % ${PRIME} * 7 + hour / ${HOUR}`)}
-      * ${remainder(`logged_quota % ${PRIME} * 7 + logged_count + error_count * 13`)}`,
+    `${remainder(`hour / ${HOUR}`)} * ${remainder(`logged_quota % ${PRIME} * 7 + logged_count + error_count * 13`)}`,
   ),
 );
 
@@ -77,8 +76,22 @@ const SUM_MIX = raw(
 const FIRST_HOUR = raw(`(select coalesce(max(value), 0) + ${HOUR - 1}
   - (coalesce(max(value), 0) + ${HOUR - 1}) % ${HOUR} from marks where key = 'logs:clearedBefore')`);
 
-const sumsIn = ({ from, to }: Month): SQL =>
-  sql`from rollups where hour >= ${from} and hour < ${to} and hour >= ${FIRST_HOUR}`;
+const sumsIn = (table: string, { from, to }: Month): SQL =>
+  sql`from ${raw(table)} where hour >= ${from} and hour < ${to} and hour >= ${FIRST_HOUR}`;
+
+/**
+ * The digest of the month's sums: of those by model, because what changes an hourly sum changes these in the same
+ * transaction; made of the hourly ones while these are being filled.
+ */
+function digestOfSums(month: Month): SQL {
+  const isWhole = raw("(select coalesce(max(from_hour), 1) from rollup_days) = 0");
+  const sums = raw(
+    "sum(logged_quota) as logged_quota, sum(logged_count) as logged_count, sum(error_count) as error_count",
+  );
+  return sql`(select cast(coalesce(sum(${SUM_MIX}), 0) % ${raw(String(PRIME))} as bigint) from (
+      select hour, logged_quota, logged_count, error_count ${sumsIn("rollups_by_model", month)} and ${isWhole}
+      union all select hour, ${sums} ${sumsIn("rollups", month)} and not ${isWhole} group by hour, model_name) as by_hour)`;
+}
 
 /** Differences by user and hour, and a line with the digests of sums and rows: all of one snapshot. */
 function comparison(month: Month): SQL {
@@ -90,14 +103,14 @@ function comparison(month: Month): SQL {
       where ${raw(expected)} <> ${raw(found)}`;
   return sql`with sides as materialized (
       select user_id, hour, sum(rolled_quota) as rolled_quota, sum(rolled_count) as rolled_count,
-        sum(rolled_errors) as rolled_errors, sum(row_errors) as row_errors, sum(sum_mix) as sum_mix,
+        sum(rolled_errors) as rolled_errors, sum(row_errors) as row_errors,
         sum(row_quota) as row_quota, sum(row_count) as row_count, sum(row_mix) as row_mix
       from (
         select user_id, hour, logged_quota as rolled_quota, logged_count as rolled_count,
-          error_count as rolled_errors, ${SUM_MIX} as sum_mix,
-          ${zero} as row_quota, ${zero} as row_count, ${zero} as row_errors, ${zero} as row_mix ${sumsIn(month)}
+          error_count as rolled_errors,
+          ${zero} as row_quota, ${zero} as row_count, ${zero} as row_errors, ${zero} as row_mix ${sumsIn("rollups", month)}
         union all
-        select user_id, created_at - created_at % ${raw(String(HOUR))}, 0, 0, 0, 0,
+        select user_id, created_at - created_at % ${raw(String(HOUR))}, 0, 0, 0,
           case when type = ${CALL} then quota else 0 end, case when type = ${CALL} then 1 else 0 end,
           case when type = ${CALL} then 0 else 1 end, ${ROW_MIX} from logs
           where type in (${CALL}, ${ERROR}) and created_at >= ${from} and created_at < ${to}
@@ -107,7 +120,7 @@ function comparison(month: Month): SQL {
     ${line("logs.quota", "rolled_quota", "row_quota")}
     union all ${line("logs.count", "rolled_count", "row_count")}
     union all ${line("logs.errors", "rolled_errors", "row_errors")}
-    union all select ${raw(`'${DIGEST}'`)}, '', cast(coalesce(sum(sum_mix), 0) % ${raw(String(PRIME))} as bigint),
+    union all select ${raw(`'${DIGEST}'`)}, '', ${digestOfSums(month)},
       cast(coalesce(sum(row_mix), 0) % ${raw(String(PRIME))} as bigint) from sides`;
 }
 
@@ -129,12 +142,10 @@ async function compare(
 }
 
 /** The digest of the month's sums alone. */
-async function digestOfSums({ bulkReader }: Pick<Database, "bulkReader">, month: Month): Promise<number> {
+async function digestNow({ bulkReader }: Pick<Database, "bulkReader">, month: Month): Promise<number> {
   const [found] = await bulkReader
     .select({ sums: sql`d.sums`.mapWith(Number) })
-    .from(
-      sql`(select cast(coalesce(sum(${SUM_MIX}), 0) % ${raw(String(PRIME))} as bigint) as sums ${sumsIn(month)}) as d`,
-    );
+    .from(sql`(select ${digestOfSums(month)} as sums) as d`);
   return found?.sums ?? 0;
 }
 
@@ -184,6 +195,7 @@ async function remember(
 /** Forgets what was remembered of closed months: what their rows are like now is believed where the sums agree. */
 export async function forgetMonths(db: Database): Promise<void> {
   await db.orm.delete(db.t.auditMonths);
+  await db.orm.delete(db.t.auditSums);
 }
 
 /** Times default to the machine's. */
@@ -205,7 +217,7 @@ export async function auditMonths(
     const memory = known.get(from);
     unseen.delete(from);
     const isTrusted = memory && memory.checkedAt > 0 && !isFull && from !== due;
-    if (isTrusted && memory.sums === (await digestOfSums(db, month))) {
+    if (isTrusted && memory.sums === (await digestNow(db, month))) {
       report.remembered++;
       continue;
     }

@@ -293,15 +293,23 @@ function sayUpstream({ db }: Deps, term: string): SQL | undefined {
   return and(eq(logs.type, LogType.error), contains(logs.other, words));
 }
 
-/** The newest rows whose type is the keyword or whose content begins with it. */
-export async function searchLogs(deps: Deps, keyword: string, limit = USUAL_MATCHES): Promise<LogJson[]> {
+export interface LogMatches {
+  items: LogJson[];
+  /** Older rows were not looked at. */
+  isCut: boolean;
+}
+
+/** The newest rows whose type is the keyword, or whose content begins with it: of the MOST_READ newest. */
+export async function searchLogs(deps: Deps, keyword: string, limit = USUAL_MATCHES): Promise<LogMatches> {
   const term = keyword.trim();
   if (term === "") {
-    return adminRows(deps, await listRows(deps, { type: 0, from: 0, to: END_OF_TIME }, limit, 0));
+    const rows = await listRows(deps, { type: 0, from: 0, to: END_OF_TIME }, limit, 0);
+    return { items: adminRows(deps, rows), isCut: false };
   }
   const { logs } = deps.db.t;
   const [newest] = await deps.db.reader.select({ id: max(logs.id) }).from(logs);
   const floor = Number(newest?.id ?? 0) - MOST_READ;
+  const [older] = await deps.db.reader.select({ id: logs.id }).from(logs).where(lte(logs.id, floor)).limit(1);
   const found = await deps.db.reader
     .select()
     .from(logs)
@@ -311,7 +319,8 @@ export async function searchLogs(deps: Deps, keyword: string, limit = USUAL_MATC
   const type = typeOf(term);
   if (type !== undefined) found.push(...(await byType(deps, type, undefined, limit)));
   const unique = [...new Map(found.map((row) => [row.id, row])).values()];
-  return adminRows(deps, unique.sort((a, b) => b.createdAt - a.createdAt || b.id - a.id).slice(0, limit));
+  const rows = unique.sort((a, b) => b.createdAt - a.createdAt || b.id - a.id).slice(0, limit);
+  return { items: adminRows(deps, rows), isCut: older !== undefined && found.length < limit };
 }
 
 /** The newest of the user's rows whose type is the keyword. */

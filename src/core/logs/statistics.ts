@@ -4,6 +4,7 @@ import { and, asc, desc, eq, gt, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
 import { countRows, sumOf } from "../../db/database.ts";
+import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { Deps, UserAccount } from "../deps.ts";
@@ -297,6 +298,8 @@ export interface QuotaDataJson {
 
 const MAX_SELF_SECONDS = 2_592_000;
 const MAX_SERIES_ROWS = 100_000;
+/** Rows that one query should bring. */
+const SERIES_PIECE = 1500;
 
 export interface SeriesQuery {
   /** One user's series; undefined: summed over all users. */
@@ -308,10 +311,34 @@ export interface SeriesQuery {
 
 /** Hourly use by model, oldest first. The hours that the range touches count in full. */
 export async function quotaSeries({ db }: StatDeps, query: SeriesQuery): Promise<QuotaDataJson[]> {
-  const from = query.from - (query.from % HOUR_SECONDS);
-  const filter: LogFilter = { type: 0, from, to: query.to + 1 };
-  if (query.user) filter.userId = query.user.id;
-  const to = Math.ceil(filter.to / HOUR_SECONDS) * HOUR_SECONDS;
+  const { user } = query;
+  const to = Math.ceil((query.to + 1) / HOUR_SECONDS) * HOUR_SECONDS;
+  const series: QuotaDataJson[] = [];
+  let hours = 24;
+  // In pieces, because the event loop has other things to do than to make all of it ready.
+  for (let from = query.from - (query.from % HOUR_SECONDS); from < to && series.length < MAX_SERIES_ROWS;) {
+    const end = Math.min(to, from + hours * HOUR_SECONDS);
+    const rows = await usedBetween(db, { type: 0, from, to: end, ...(user ? { userId: user.id } : {}) });
+    for (const row of rows.slice(0, MAX_SERIES_ROWS - series.length))
+      series.push({
+        id: series.length + 1,
+        user_id: user?.id ?? 0,
+        username: user?.username ?? "",
+        model_name: row.modelName,
+        created_at: row.hour,
+        token_used: row.tokens,
+        count: row.count,
+        quota: row.quota,
+      });
+    from = end;
+    hours = Math.max(1, Math.floor(hours * Math.min(4, SERIES_PIECE / Math.max(1, rows.length))));
+  }
+  return series;
+}
+
+/** Use by hour and model of a filter's whole hours, oldest first. */
+async function usedBetween(db: Database, filter: LogFilter) {
+  const { from, to } = filter;
   const parts = await sumParts(db, { filter, from, to, by: ["modelName"], isHourly: true });
   const found = await Promise.all(
     parts.map(({ table, where, time }) => {
@@ -335,17 +362,7 @@ export async function quotaSeries({ db }: StatDeps, query: SeriesQuery): Promise
     }),
   );
   // Parts follow each other in time.
-  const rows = found.flat().slice(0, MAX_SERIES_ROWS);
-  return rows.map((row, index) => ({
-    id: index + 1,
-    user_id: query.user?.id ?? 0,
-    username: query.user?.username ?? "",
-    model_name: row.modelName,
-    created_at: row.hour,
-    token_used: row.tokens,
-    count: row.count,
-    quota: row.quota,
-  }));
+  return found.flat();
 }
 
 /** The caller's own series, of at most one month. */

@@ -145,8 +145,8 @@ export async function createOptions(db: Database, seal: Sealer): Promise<OptionS
   }
 
   await db.onChange("options", {
-    changed: (names) => void inTurn(names.filter(isOptionKey)).catch(() => undefined),
-    lost: () => void inTurn().catch(() => undefined),
+    changed: (names) => inTurn(names.filter(isOptionKey)),
+    lost: () => inTurn(),
   });
   await inTurn();
 

@@ -2,7 +2,7 @@
 // the announcements, so that a charge needs none. A row that is being written here is left to its writer, who brings the new
 // figures, and looked at again in the next round.
 // Refuses to read what nobody asks for: accounts that were not used lately are read on their next use.
-import type { ChangedRows, RowChanges } from "../../db/row-changes.ts";
+import type { RowChanges } from "../../db/row-changes.ts";
 import type { Logger } from "../deps.ts";
 import { READ_WAIT_MS } from "../kit/database-failure.ts";
 import { within } from "../kit/deadline.ts";
@@ -17,12 +17,14 @@ import type { TokenRow, UserRow } from "./account-rows.ts";
 const ACTIVE_ROUNDS = 40;
 const REFRESH_CHUNK = 10_000;
 
+type AccountChanges = RowChanges<"users" | "tokens">;
+
 export interface AccountRefreshDeps {
   cache: AccountCache;
   reads: ReadsInFlight;
   queries: AccountQueries;
   /** Undefined on SQLite, where a round reads all that is active: nobody else writes, and only tests ask for one. */
-  changes: RowChanges | undefined;
+  changes: AccountChanges | undefined;
   logger: Logger;
 }
 
@@ -138,8 +140,10 @@ function rest({ active, pending }: AccountCache, entry: UserEntry): void {
   for (const token of entry.tokens) if (pending.tokens.delete(token)) token.readRound = NEVER;
 }
 
+type ChangedAccounts = NonNullable<Awaited<ReturnType<AccountChanges["next"]>>>;
+
 /** Reads that are on their way may bring what stood there before. */
-function note(cache: AccountCache, reads: ReadsInFlight, told: ChangedRows): void {
+function note(cache: AccountCache, reads: ReadsInFlight, told: ChangedAccounts): void {
   const { users, tokensById, active, pending } = cache;
   for (const id of told.users) {
     reads.wroteUser(id);

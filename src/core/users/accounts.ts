@@ -51,16 +51,21 @@ export async function createAccounts({
         logger.warn("plans could not be renewed", { user: id, error: String(error) });
       }),
   });
-  const changes = isShared ? createRowChanges(db.orm, () => clock.monotonicMs()) : undefined;
+  const changes = isShared
+    ? createRowChanges(db.orm, ["users", "tokens"], () => clock.monotonicMs())
+    : undefined;
   const refresh = createAccountRefresh({ cache, reads, queries, changes, logger });
 
   /** What another node changed is read again. */
-  const rereading = (reload: (id: number) => Promise<void>) => (ids: readonly string[]) => {
-    for (const id of ids)
-      reload(Number(id)).catch((error: unknown) => {
-        logger.warn("account could not be re-read", { id, error: String(error) });
-      });
-  };
+  const rereading =
+    (reload: (id: number) => Promise<void>) =>
+    async (ids: readonly string[]): Promise<void> => {
+      const done = await Promise.allSettled(ids.map((id) => reload(Number(id))));
+      const failed = done.find((each) => each.status === "rejected");
+      if (!failed) return;
+      logger.warn("accounts could not be re-read", { ids, error: String(failed.reason) });
+      throw failed.reason;
+    };
   /** Whatever is kept here is re-read: active accounts now, the others on their next use. */
   const lost = (): void => {
     cache.misses.clear();

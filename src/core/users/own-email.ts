@@ -34,7 +34,7 @@ export async function setOwnEmail(
 ): Promise<void> {
   if (email.trim() === "" || code.trim() === "") throw refuse("invalid_params");
   const mail = mailFor(deps, email);
-  limits.proofs.take(by.address);
+  await limits.proofs.take(by.address);
   const wrong = () => new Failure("client", "code_wrong", { param: "code" });
   const proven = await proveCode(deps, "email_code", mail.key, code);
   if (!proven) throw wrong();

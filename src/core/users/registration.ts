@@ -125,7 +125,7 @@ async function provenMail(
   if (!deps.options.get("EmailVerificationEnabled")) return undefined;
   if (email.trim() === "" || code.trim() === "") throw refuse("register_code_missing");
   const mail = mailFor(deps, email);
-  limits.proofs.take(address);
+  await limits.proofs.take(address);
   const proven = await proveCode(deps, "email_code", mail.key, code);
   if (!proven) throw wrongCode();
   limits.proofs.giveBack(address);
@@ -151,7 +151,7 @@ export async function register(
   if (terms !== "" && !input.acceptsTerms)
     throw new Failure("client", "terms_unaccepted", { param: "accept_terms" });
   const proof = await provenMail(deps, limits, input, address);
-  limits.accounts.take(address);
+  await limits.accounts.take(address);
   try {
     return await addUser(deps, {
       username,

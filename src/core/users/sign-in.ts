@@ -3,7 +3,6 @@
 import { and, eq, or } from "drizzle-orm";
 import { UserStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
-import { createWrongLimit } from "../kit/attempt-limit.ts";
 import type { WrongLimit } from "../kit/attempt-limit.ts";
 import { hashPassword, verifyPassword } from "./credentials.ts";
 import type { Deps } from "../deps.ts";
@@ -82,10 +81,10 @@ async function verified(deps: Deps, row: UserRow | undefined, password: string):
 /** Answers the user's row; every mismatch is the same failure, and too many of them are `too_many_attempts`. */
 export function createSignIn(deps: Deps, limits: SiteLimits): (attempt: SignInAttempt) => Promise<UserRow> {
   const monotonicMs = () => deps.clock.monotonicMs();
-  const perAddress = limits.wrongPerAddress(PER_ADDRESS);
-  const perPair = createWrongLimit(PER_PAIR, monotonicMs);
-  const perDevice = createWrongLimit(PER_PAIR, monotonicMs);
-  const perAccount = createWrongLimit(PER_ACCOUNT, monotonicMs);
+  const perAddress = limits.wrongPerAddress("sign-in", PER_ADDRESS);
+  const perPair = limits.wrong("sign-in-pair", PER_PAIR);
+  const perDevice = limits.wrong("sign-in-device", PER_PAIR);
+  const perAccount = limits.wrong("sign-in-account", PER_ACCOUNT);
 
   /** When an account's lock was last told, by its id. */
   const told = new Map<number, number>();

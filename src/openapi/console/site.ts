@@ -176,13 +176,15 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
   "GET /api/option/channel_affinity_cache": {
     tag: "Site",
     summary: "Sessions that are bound to a channel and key",
-    description: "Of the node that answers: how many, and by rule.",
+    description:
+      "How many, and by rule: of all nodes where they share them through Valkey (`is_shared`), else of the node that answers.",
   },
   "DELETE /api/option/channel_affinity_cache": {
     tag: "Site",
     summary: "Forget bindings of sessions",
     description:
-      "On the node that answers. Their next calls may be served by any channel; stored responses stay where they are.",
+      "On all nodes where they share them through Valkey (`is_shared`), else on the node that answers. Their next calls may be " +
+      "served by any channel; stored responses stay where they are.",
     fields: { all: "true: of every rule.", rule_name: "Of this rule only." },
   },
   "POST /api/option/rest_model_ratio": { tag: "Site", summary: "Set the model ratios back" },

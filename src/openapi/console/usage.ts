@@ -71,7 +71,8 @@ export const usage: Readonly<Record<string, ConsoleOperation>> = {
   "GET /api/log/search": {
     tag: "Usage",
     summary: "Search the log",
-    description: "The newest rows: 100, or as many as page_size says.",
+    description:
+      "The newest rows: 100, or as many as page_size says. Texts are searched in the newest 120,000 rows; `cut`: there are older ones.",
     fields: { keyword: "Number of a kind, or the beginning of a row's text." },
   },
   "GET /api/log/self/search": {

@@ -2,31 +2,35 @@
 // Refuses to build anything per frame: common frames are read by position, only telling ones are parsed.
 import { readErrorBody, upstreamFailure } from "../classify.ts";
 import { newMeterState } from "../dialect.ts";
-import type { MeterOptions, StreamMeter, WireFrame } from "../dialect.ts";
+import type { MeterOptions, MeterState, StreamMeter, WireFrame } from "../dialect.ts";
 import { asList, asObject, asString, asText, parseJson } from "../json.ts";
+import { plainShapeOf, plainTextLength } from "../plain-frames.ts";
+import type { PlainShape } from "../plain-frames.ts";
 import { decodeUsage } from "./usage.ts";
 
 const CONTENT = '"delta":{"content":"';
 const BACKSLASH = 0x5c;
+const OPENING_BRACE = 0x7b;
+const CLOSING_BRACE = 0x7d;
+
+/** Whatever is cut off, or has something around it, does not go on to clients as it is. */
+function isWholeObject(data: string): boolean {
+  return data.charCodeAt(0) === OPENING_BRACE && data.charCodeAt(data.length - 1) === CLOSING_BRACE;
+}
 const DONE = "[DONE]";
 /** Longer data is no end line, whatever blanks are around it. */
 const MAX_DONE_CHARS = 32;
 
-/** Also reads legacy completions streams, whose choices carry `text`. */
-export function meterStream(options: MeterOptions = {}): StreamMeter {
-  const state = newMeterState();
-  const { onText } = options;
-
-  const saw = (text: unknown): void => {
-    if (typeof text !== "string" || text === "") return;
-    state.sawText = true;
-    state.textChars += text.length;
-    onText?.(text);
-  };
-
+/** Measures frames that carry nothing but content, by position. */
+function createPlainMeter(state: MeterState): {
+  skim: NonNullable<StreamMeter["skim"]>;
+  measure: (frame: WireFrame) => boolean;
+} {
   /** What stood before and behind the content of the last plain frame: within a stream it is mostly the same. */
   let before = "";
   let behind = "";
+  /** The same as bytes, once two frames after each other had it; null where their bytes are none to go by. */
+  let shape: PlainShape | null | undefined;
 
   const add = (length: number): void => {
     if (length <= 0) return;
@@ -47,7 +51,6 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
 
   /** The plain content frame of every compatible upstream, measured between its quotes; false when it is another. */
   const measure = (data: string): boolean => {
-    if (measureAlike(data)) return true;
     const at = data.indexOf(CONTENT);
     if (at === -1) return false;
     const from = at + CONTENT.length;
@@ -60,9 +63,44 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
     if (data.indexOf('"error":{') !== -1 || data.indexOf(CONTENT, to) !== -1) return false;
     before = data.slice(0, from);
     behind = data.slice(to);
+    shape = undefined;
     add(to - from);
     return true;
   };
+
+  /** As `measure`, for a frame whose bytes are at hand: the next of its kind need not be decoded. */
+  const measureFrame = ({ data, bytes }: WireFrame): boolean => {
+    if (!measureAlike(data)) return measure(data);
+    if (shape === undefined && bytes !== undefined)
+      shape = isWholeObject(data) ? plainShapeOf(bytes, { before, behind }) : null;
+    return true;
+  };
+
+  const skim = (bytes: Uint8Array, mostUnits: number): number => {
+    if (!shape || state.ended || state.failure !== null) return -1;
+    const length = plainTextLength(shape, bytes);
+    if (length <= 0 || length > mostUnits) return -1;
+    state.lastWasUsageOnly = false;
+    add(length);
+    return bytes.length - shape.before.length - shape.behind.length - length;
+  };
+
+  return { measure: measureFrame, skim };
+}
+
+/** Also reads legacy completions streams, whose choices carry `text`. */
+export function meterStream(options: MeterOptions = {}): StreamMeter {
+  const state = newMeterState();
+  const { onText } = options;
+
+  const saw = (text: unknown): void => {
+    if (typeof text !== "string" || text === "") return;
+    state.sawText = true;
+    state.textChars += text.length;
+    onText?.(text);
+  };
+
+  const plain = createPlainMeter(state);
 
   const readDelta = (delta: Record<string, unknown>): void => {
     if (typeof delta["content"] === "string") saw(delta["content"]);
@@ -81,6 +119,8 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
 
   return {
     state,
+    // Whoever wants the text has every frame decoded.
+    skim: onText ? undefined : plain.skim,
     push(frame: WireFrame) {
       state.lastWasUsageOnly = false;
       const { data } = frame;
@@ -89,7 +129,7 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
         state.usageFinal = state.usage !== null;
         return;
       }
-      if (!onText && frame.event !== "error" && measure(data)) return;
+      if (!onText && frame.event !== "error" && plain.measure(frame)) return;
       const chunk = asObject(parseJson(data));
       if (!chunk) return;
       if (chunk["error"] || frame.event === "error") {

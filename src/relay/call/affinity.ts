@@ -171,7 +171,8 @@ export function affinityOf(
   if (!options.get("channel_affinity_setting.enabled")) return undefined;
   const rules = options.get("channel_affinity_setting.rules");
   // Where the last choice has gone, bindings still say whose proofs a call brings back.
-  if (rules.length === 0 && affinity.isEmpty() && !hasChoice(deps, call.caller, call.model)) return undefined;
+  const mayBeBound = (): boolean => !affinity.isEmpty() || (affinity.isShared && bringsProof(call));
+  if (rules.length === 0 && !mayBeBound() && !hasChoice(deps, call.caller, call.model)) return undefined;
   const named =
     (rules.length > 0 ? namedByRule(call, compiledRules(rules)) : undefined) ??
     (call.endpoint.isConversation ? byItself(call) : undefined);
@@ -225,6 +226,21 @@ function byItself({ request, endpoint, body }: NamedCall): Named | undefined {
   return found && { ...found, compiled: undefined };
 }
 
+/**
+ * Where this node does not know the session other nodes are asked, for some milliseconds at most. Undefined: nothing is waited
+ * for.
+ */
+export function recallSession(
+  { affinity, clock }: Pick<Deps, "affinity" | "clock">,
+  { affinity: session, caller }: Pick<Call, "affinity" | "caller">,
+): Promise<void> | undefined {
+  if (!session || !affinity.isShared) return undefined;
+  return affinity.recall(
+    groupsOf(caller).map((group) => session.idIn(group)),
+    clock.monotonicMs(),
+  );
+}
+
 /** What a look at bindings needs of the attempts of a call. */
 export interface BoundRequest {
   caller: Caller;
@@ -258,15 +274,15 @@ export function boundPlace(
 
 /**
  * A session that somebody asks about, by the name that its client gives it, wherever that would stand, or by its fingerprint;
- * undefined: it is bound nowhere on this node.
+ * undefined: it is bound nowhere.
  */
-export function boundSession(
+export async function boundSession(
   { affinity, options, clock }: Pick<Deps, "affinity" | "options" | "clock">,
   caller: Caller,
   { model, session }: { model: string; session: string },
-): CallAffinity | undefined {
+): Promise<CallAffinity | undefined> {
   const nowMs = clock.monotonicMs();
-  const known = session.length === FINGERPRINT_CHARS ? affinity.idWith(session, nowMs) : undefined;
+  const known = session.length === FINGERPRINT_CHARS ? await affinity.idWith(session, nowMs) : undefined;
   const named = (rule: string, ofModel: string) => (group: string) =>
     affinity.idOf({ userId: caller.user.id, group, model: ofModel, rule, value: session });
   const ids = known
@@ -279,7 +295,12 @@ export function boundSession(
           ),
         ...NAMED_RULES.map((rule) => named(rule, model)),
       ];
-  const idIn = ids.find((id) => groupsOf(caller).some((group) => affinity.find(id(group), nowMs)));
+  const groups = groupsOf(caller);
+  await affinity.recall(
+    ids.flatMap((id) => groups.map(id)),
+    nowMs,
+  );
+  const idIn = ids.find((id) => groups.some((group) => affinity.find(id(group), nowMs)));
   return (
     idIn && {
       rule: "",

@@ -301,10 +301,16 @@ function watchAttempt(
     controller.abort();
   };
   const isFirstByteTighter = firstByteMs > 0 && firstByteMs < deadlineMs;
-  let timer = setTimeout(
-    () => abort(isFirstByteTighter ? "first-byte" : "deadline"),
-    isFirstByteTighter ? firstByteMs : deadlineMs,
-  );
+  let isAnswered = false;
+  // One timer for both limits: most answers are over before the first one, and setting another costs each of them.
+  const onFirstByteDue = (): void => {
+    if (!isAnswered) return abort("first-byte");
+    const leftMs = Math.max(1, deadlineMs - (performance.now() - startedMs));
+    timer = setTimeout(() => abort("deadline"), leftMs);
+  };
+  let timer = isFirstByteTighter
+    ? setTimeout(onFirstByteDue, firstByteMs)
+    : setTimeout(() => abort("deadline"), deadlineMs);
   let patience: ReturnType<typeof setTimeout> | undefined;
   let isReadOn = false;
   const onGone = (): void => {
@@ -318,17 +324,13 @@ function watchAttempt(
     signal: controller.signal,
     abort,
     answered(isStream) {
-      // Where the deadline is the tighter one the timer is the deadline's already.
-      if (!isStream && !isFirstByteTighter) return;
-      clearTimeout(timer);
-      if (isStream) return;
-      const leftMs = Math.max(1, deadlineMs - (performance.now() - startedMs));
-      timer = setTimeout(() => abort("deadline"), leftMs);
+      if (isStream) clearTimeout(timer);
+      else isAnswered = true;
     },
     begun: () => clearTimeout(timer),
     settled() {
       clearTimeout(timer);
-      clearTimeout(patience);
+      if (patience) clearTimeout(patience);
       clientSignal.removeEventListener("abort", onGone);
       call.hangUp = undefined;
       call.release = undefined;
@@ -366,16 +368,17 @@ function explained(error: unknown, cause: AbortCause | undefined, clientSignal: 
 function sendFor(request: UpstreamRequest, signal: AbortSignal, maxAnswerBytes: number): UpstreamFetch {
   return async (url, init) => {
     const { url: target, host } = await request.reach(url);
-    const answered = fetch(target, {
+    const sent: BunFetchRequestInit = {
       ...init,
       ...AS_SENT,
-      ...(host === undefined ? {} : { headers: withHost(init.headers, host) }),
       redirect: "manual",
       signal,
       // Bun's own idle limit would cut a model that thinks for five minutes.
       timeout: false,
-      ...(request.proxy === "" ? {} : { proxy: request.proxy }),
-    } as RequestInit);
+    };
+    if (host !== undefined) sent.headers = withHost(init.headers, host);
+    if (request.proxy !== "") sent.proxy = request.proxy;
+    const answered = fetch(target, sent);
     return request.adapter
       ? answered.then((answer) => boundedAnswer(unpacked(answer), maxAnswerBytes))
       : answered;

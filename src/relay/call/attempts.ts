@@ -2,7 +2,7 @@
 import { Failure } from "../../shared/failures.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Answer } from "./answer.ts";
-import { affinityOf, leavesProofs } from "./affinity.ts";
+import { affinityOf, leavesProofs, recallSession } from "./affinity.ts";
 import { serveIn } from "./auto-group.ts";
 import { AttemptFailure, failureIn } from "./attempt.ts";
 import { drainingFailure, endsLater } from "./call.ts";
@@ -35,6 +35,8 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
   let plan: Plan | undefined;
   // Whoever names a channel has chosen; a call that goes on from a stored response takes its session along.
   if (!call.pinned || call.pinnedKey !== undefined) call.affinity = affinityOf(services.deps, call);
+  const recalled = call.pinned ? undefined : recallSession(services.deps, call);
+  if (recalled) await recalled;
   try {
     return await attemptChannels(services, call, policyOf(call), async (attempt) => {
       plan = undefined;

@@ -111,7 +111,7 @@ export interface Relay {
   /** What would leave for a channel if this request came now; nobody is asked. Throws what the call would be refused with. */
   dryRun(user: UserAccount, channel: Channel, request: DryRunRequest): Promise<DryRun>;
   /** Which channel and key would serve such a call now; nobody is asked. `token`: the key that it would be made with. */
-  route(question: RouteQuestion, token: TokenAccount | undefined): RouteReport;
+  route(question: RouteQuestion, token: TokenAccount | undefined): Promise<RouteReport>;
   /** Resolves when no call is in flight, also none that is read on without its client. */
   idle(): Promise<void>;
   /** The process has to stop: ends what is in flight, settled and with its failure. Resolves when all of it is. */

@@ -43,12 +43,12 @@ interface Simulated {
   nowMs: number;
 }
 
-/** Throws only for questions that are none; a call that would be refused is a report. */
-export function simulateRoute(
+/** Rejects only for questions that are none; a call that would be refused is a report. */
+export async function simulateRoute(
   services: SimulationServices,
   question: RouteQuestion,
   token: TokenAccount | undefined,
-): RouteReport {
+): Promise<RouteReport> {
   const { deps } = services;
   const { model, path, tokens } = question;
   const target = quotedTarget(path);
@@ -59,7 +59,7 @@ export function simulateRoute(
     const caller = callerFor(deps, callerOf(services, question, token), model);
     checkModel(caller, model);
     const { session } = question;
-    const affinity = session === "" ? undefined : boundSession(deps, caller, { model, session });
+    const affinity = session === "" ? undefined : await boundSession(deps, caller, { model, session });
     return reportOf({ ...known, caller, affinity }, session !== "");
   } catch (error) {
     if (!(error instanceof Failure)) throw error;

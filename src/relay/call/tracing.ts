@@ -92,6 +92,8 @@ export function traceStream({ record }: Pick<Call, "record">, meter: StreamMeter
   record.words = words;
   let opening = MOST_OPENING;
   const push = meter.push.bind(meter);
+  // Its words are looked for in every frame.
+  meter.skim = undefined;
   meter.push = (frame) => {
     push(frame);
     const opens = words.model === undefined && opening-- > 0;

@@ -172,6 +172,14 @@ function lengthCounter({ makeMeter, screen }: OutputCounterOptions): OutputCount
     chars += frame.data.length;
     bytes += frame.dataBytes ?? Buffer.byteLength(frame.data);
   };
+  const { skim } = meter;
+  if (skim)
+    meter.skim = (event, mostUnits) => {
+      const surplus = skim(event, mostUnits);
+      // Only the difference to the characters counts, and what is around the text has none.
+      if (surplus > 0) bytes += surplus;
+      return surplus;
+    };
   const countedTokens = (): number => {
     const { textChars } = meter.state;
     return textChars === 0 ? 0 : Math.max(1, estimateFromLengths(textChars, textChars + bytes - chars));

@@ -19,6 +19,8 @@ export interface SseReader {
   end: () => SseEvent[];
   /** Bytes taken but not yet part of an event that was handed out (only with keepBytes). */
   rest: () => Uint8Array;
+  /** Nothing of an event was taken that is not handed out: the next chunk begins one. */
+  isBetween: () => boolean;
   /** The last chunk ended in the middle of CR LF, or with a CR: nothing may be put behind it. */
   isInLineEnd: () => boolean;
 }
@@ -78,6 +80,7 @@ export function createSseReader(options: SseReaderOptions = {}): SseReader {
     push: (chunk) => readChunk(state, chunk),
     end: () => readRest(state),
     rest: () => join([...state.kept, ...state.carry]),
+    isBetween: () => isBetween(state),
     isInLineEnd: () => state.skipsLf,
   };
 }
@@ -145,9 +148,7 @@ const LONE_TAIL_BYTES = 2;
 function loneEvent(state: ReaderState, chunk: Uint8Array): SseEvent | undefined {
   const end = chunk.length - LONE_TAIL_BYTES;
   if (end <= LONE_HEAD_BYTES || end > state.capBytes || !isDataLine(chunk, end)) return undefined;
-  const { carryBytes, dataLines, kept, skipsLf, eventName } = state;
-  const isBetween = carryBytes === 0 && dataLines === 0 && kept.length === 0 && !skipsLf && eventName === "";
-  if (!isBetween || chunk.indexOf(LF) !== end || chunk.includes(CR)) return undefined;
+  if (!isBetween(state) || chunk.indexOf(LF) !== end || chunk.includes(CR)) return undefined;
   state.isAtStart = false;
   const event: SseEvent = { event: "", data: decoder.decode(chunk).slice(LONE_HEAD_BYTES, -LONE_TAIL_BYTES) };
   if (state.keepsBytes) {
@@ -155,6 +156,10 @@ function loneEvent(state: ReaderState, chunk: Uint8Array): SseEvent | undefined 
     event.dataBytes = end - LONE_HEAD_BYTES;
   }
   return event;
+}
+
+function isBetween({ carryBytes, dataLines, kept, skipsLf, eventName }: ReaderState): boolean {
+  return carryBytes === 0 && dataLines === 0 && kept.length === 0 && !skipsLf && eventName === "";
 }
 
 /** Whether the bytes begin like a data line and end, from `end` on, like an event. */

@@ -1,7 +1,7 @@
 // What of an upstream's events goes on to the client, as it came or converted, and where the stream has to stop.
 // Never passes on the terminal frame, nor an event that is not surely paid.
 import { brokenStream } from "../../protocol/assemble.ts";
-import { isNoise } from "./framing.ts";
+import { createSseReader, isNoise } from "./framing.ts";
 import type { SseEvent } from "./framing.ts";
 import type { PassedFrame, Unpaid } from "./stream-allowance.ts";
 import type { StreamConversion } from "./stream-convert.ts";
@@ -21,6 +21,10 @@ const MAX_DONE_CHARS = 32;
 export function passChunk(stream: StreamState, chunk: Uint8Array): Uint8Array | undefined {
   const { sse, options } = stream;
   if (options.conversion) return convertChunk(stream, options.conversion, chunk);
+  if (isPlain(stream, chunk)) {
+    stream.lastPlain = chunk;
+    return chunk;
+  }
   const wasCarried = stream.carriedBytes;
   const events = sse.push(chunk);
   if (events.length === 0) {
@@ -35,6 +39,16 @@ export function passChunk(stream: StreamState, chunk: Uint8Array): Uint8Array | 
   if (kept !== events || wasCarried !== 0 || stream.carriedBytes !== 0) return joined(stream, kept);
   notePassed(stream, kept);
   return chunk;
+}
+
+/**
+ * Whether the chunk is one event that says nothing but more text, in the form of the last one: nearly all are, and go on as
+ * they came, metered by their bytes. What may pass the hold is read, because it may have to wait.
+ */
+function isPlain({ options, hold, sse }: StreamState, chunk: Uint8Array): boolean {
+  const { meter } = options;
+  if (meter.skim === undefined || !sse.isBetween()) return false;
+  return meter.skim(chunk, hold.freeChars - meter.state.textChars) !== -1;
 }
 
 /**
@@ -121,7 +135,15 @@ function joined(stream: StreamState, kept: readonly SseEvent[]): Uint8Array | un
 /** Notes what the client has of the stream. */
 function notePassed(stream: StreamState, kept: readonly PassedFrame[]): void {
   stream.firstPassed ??= kept[0];
-  if (kept.length > 1 || kept[0]?.event !== "ping") stream.lastPassed = kept;
+  if (kept.length === 1 && kept[0]?.event === "ping") return;
+  stream.lastPassed = kept;
+  stream.lastPlain = undefined;
+}
+
+/** The last frame that the client has and that says something. */
+function lastFrame({ lastPlain, lastPassed }: StreamState): PassedFrame | undefined {
+  if (lastPlain) return createSseReader().push(lastPlain)[0];
+  return lastPassed.findLast(({ event }) => event !== "ping");
 }
 
 /** As `passChunk`, for a stream that the client gets in another form. */
@@ -212,7 +234,7 @@ export async function payAndGoOn(
       deliveredShare: (conversion ? conversion.writtenChars() : before) / chars,
       paidTokens: hold.paidTokens,
       first: stream.firstPassed,
-      last: stream.lastPassed.findLast(({ event }) => event !== "ping"),
+      last: lastFrame(stream),
     };
     stream.timers.clear(stream.watchTimer);
     return undefined;

@@ -100,6 +100,8 @@ export interface StreamState {
   /** What the client has of the stream: its first frame, and those of its last chunk that says something. */
   firstPassed: PassedFrame | undefined;
   lastPassed: readonly PassedFrame[];
+  /** What went on behind `lastPassed` unread, if anything did: the last such event. */
+  lastPlain: Uint8Array | undefined;
   isEof: boolean;
   /** The client has left. */
   isGone: boolean;
@@ -147,6 +149,7 @@ export function newStreamState(source: StreamSource, options: StreamOptions): St
     held: [],
     firstPassed: undefined,
     lastPassed: NO_FRAMES,
+    lastPlain: undefined,
     isEof: false,
     isGone: false,
     isSilent: false,

@@ -1,7 +1,7 @@
 // The audit itself: a clean book passes, and every single figure that is off is named.
 // Refuses to be content with a count: row and both figures are checked.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { eq, sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { forgetMonths } from "../../../src/core/ledger/audit-months.ts";
 import { audit, formatAudit } from "../../../src/core/ledger/audit.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
@@ -164,7 +164,11 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
       {
         change: (by: number) =>
           orm.update(rollupsByToken).set({ quota: sql`${rollupsByToken.quota} + ${by}` }),
-        expected: [["rollups_by_token.quota", String(tokenId), 350, 351]],
+        // What was charged is compared with these.
+        expected: [
+          ["rollups_by_token.quota", String(tokenId), 350, 351],
+          ["tokens.used_quota", String(tokenId), 351, 350],
+        ],
       },
       {
         change: (by: number) =>
@@ -242,6 +246,84 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
     await load;
     expect(audits).toBeGreaterThan(0);
     await books.expectBalanced();
+  });
+
+  describe("closed months of sums", () => {
+    const DAY_MS = 86_400_000;
+    /** An audit so long after the calls that their month is over: months of sums read and remembered, and what differs. */
+    async function later(isFull = false, days = 40) {
+      const nowMs = books.clock.nowMs() + days * DAY_MS;
+      const { sums, differences: found } = await audit(books.db, { nowMs, isFull });
+      const ofSums = found.filter(({ what }) => what.startsWith("rollups"));
+      return [sums.read, sums.remembered, ofSums.map(({ what }) => what)] as const;
+    }
+    /** Changes the first hourly sum alone, as nothing of the product does; undone by the opposite number. */
+    async function tamper(by: number) {
+      const { rollups } = books.db.t;
+      await books.db.orm
+        .update(rollups)
+        .set({ promptTokens: sql`${rollups.promptTokens} + ${by}` })
+        .where(and(eq(rollups.userId, userId), eq(rollups.tokenId, tokenId)));
+    }
+    const OFF = ["channel", "model", "token", "user"].map((of) => `rollups_by_${of}.prompt_tokens`);
+    const sorted = ([read, remembered, what]: Awaited<ReturnType<typeof later>>) => [
+      read,
+      remembered,
+      [...what].sort(),
+    ];
+
+    beforeAll(() => forgetMonths(books.db));
+
+    test("a difference in the current month is found by every audit", async () => {
+      await tamper(1);
+      expect(sorted(await later(false, 0))).toEqual([1, 0, OFF]);
+      expect(sorted(await later(false, 0))).toEqual([1, 0, OFF]);
+      await tamper(-1);
+      expect(await later(false, 0)).toEqual([1, 0, []]);
+    });
+
+    test("a month that is over is remembered; a difference in it is found by a full audit, and then until it is mended", async () => {
+      expect(await later()).toEqual([1, 0, []]);
+      expect(await later()).toEqual([0, 1, []]);
+      await tamper(1);
+      expect(await later()).toEqual([0, 1, []]);
+      expect(sorted(await later(true))).toEqual([1, 0, OFF]);
+      expect(sorted(await later())).toEqual([1, 0, OFF]);
+      await tamper(-1);
+      expect(await later()).toEqual([1, 0, []]);
+      expect(await later()).toEqual([0, 1, []]);
+    });
+
+    test("a month that was looked at thirty days ago is read again by itself", async () => {
+      await tamper(1);
+      expect(sorted(await later(false, 80))).toEqual([1, 0, OFF]);
+      await tamper(-1);
+      expect(await later(false, 80)).toEqual([1, 0, []]);
+    });
+
+    test("coarse sums that change alone have their month read again, each table's", async () => {
+      const { rollupsByModel, rollupsByUser, rollupsByToken, rollupsByChannel } = books.db.t;
+      for (const table of [rollupsByModel, rollupsByUser, rollupsByToken, rollupsByChannel]) {
+        const change = (by: number) =>
+          books.db.orm.update(table).set({ costNanos: sql`${table.costNanos} + ${by}` });
+        await change(1);
+        const [read, remembered, what] = await later(false, 80);
+        expect([read, remembered]).toEqual([1, 0]);
+        expect(new Set(what).size).toBe(1);
+        await change(-1);
+        expect(await later(false, 80)).toEqual([1, 0, []]);
+      }
+    });
+
+    test("a settlement that comes late has the month read again, without a difference", async () => {
+      expect(await later(false, 80)).toEqual([0, 1, []]);
+      const user = await books.user(userId);
+      const held = await books.ledger.reserve({ requestId: requestId(), user, token: undefined, amount: 1 });
+      await held.settle(settlement(7, { channelId }));
+      await books.ledger.flush();
+      expect(await later(false, 80)).toEqual([1, 0, []]);
+      expect(await later(false, 80)).toEqual([0, 1, []]);
+    });
   });
 
   describe("closed months", () => {

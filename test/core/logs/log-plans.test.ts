@@ -6,6 +6,7 @@ import type { Mock } from "bun:test";
 import type { Sql } from "postgres";
 import { questions } from "../../../bench/log-queries.ts";
 import { fillLog } from "../../../bench/log-rows.ts";
+import { searchLogs } from "../../../src/core/logs/list.ts";
 import { startTestApp } from "../../support/app.ts";
 import type { TestApp } from "../../support/app.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
@@ -121,6 +122,11 @@ describe.each(DATABASE_KINDS)("the log's statements on %s", (database) => {
     // Every question asks something; a spy that sees nothing would find nothing.
     expect(asked.length).toBeGreaterThan(questions(app.deps, ROWS).length);
   }, 120_000);
+
+  test("a search that ends before the oldest rows says so", async () => {
+    expect(await searchLogs(app.deps, "no such text")).toEqual({ items: [], isCut: true });
+    expect((await searchLogs(app.deps, "模型", 20)).isCut).toBe(false);
+  });
 
   test("a statement that does so would be found", async () => {
     expect(await faults({ text: "select * from logs where content = 'x'", params: [] })).not.toEqual([]);

@@ -95,7 +95,7 @@ describe.each(DATABASE_KINDS)("proofs on %s", (database) => {
     const headers = { ...SESSION, [STATE]: state };
     // As after a restart: nothing is bound any more, and the state alone says where it came from.
     for (const isForgotten of [false, true, true]) {
-      if (isForgotten) g.app.deps.affinity.clear();
+      if (isForgotten) await g.app.deps.affinity.clear();
       expect((await g.post("/v1/responses", turn, headers)).status).toBe(200);
     }
     const [home = ""] = g.upstream.requests.map(keyOf);

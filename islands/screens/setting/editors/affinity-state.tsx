@@ -8,6 +8,7 @@ import { toast, toastFailure } from "../../../lib/toasts.ts";
 interface State {
   total: number;
   by_rule_name: Record<string, number>;
+  is_shared: boolean;
 }
 
 export default function AffinityState() {
@@ -44,7 +45,9 @@ export default function AffinityState() {
     <div className="setting-line setting-columns">
       <div className="min-w-0">
         <p className="font-medium">{t("editor.affinity.bound")}</p>
-        <p className="setting-help">{t("editor.affinity.boundHelp")}</p>
+        <p className="setting-help">
+          {t(state?.is_shared ? "editor.affinity.boundHelpAll" : "editor.affinity.boundHelp")}
+        </p>
       </div>
       <div className="min-w-0 max-sm:mt-2">
         <p role="status" className={failure === "" ? undefined : "text-error"}>

@@ -33,7 +33,7 @@ export interface Arrival extends Origin {
   aff: string;
   acceptsTerms: boolean;
   /** Counts a new account; throws where there were too many. */
-  countAccount(): void;
+  countAccount(): Promise<void>;
 }
 
 export interface ComeIn {
@@ -103,7 +103,7 @@ async function registerBy(
   const terms = termsVersion(deps);
   if (terms !== "" && !arrival.acceptsTerms)
     throw new Failure("client", "terms_unaccepted", { param: "accept_terms" });
-  arrival.countAccount();
+  await arrival.countAccount();
   const inviterId = await inviterOf(deps, arrival.aff);
   const mail = allowedMail(deps, profile);
   let username = nameFrom(profile.login) ?? madeUpName(provider.id);

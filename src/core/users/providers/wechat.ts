@@ -3,7 +3,6 @@
 import { refuse } from "../../../shared/failures.ts";
 import { jsonObject } from "../../../shared/json-object.ts";
 import type { Deps } from "../../deps.ts";
-import { createWrongLimit } from "../../kit/attempt-limit.ts";
 import { tooMany } from "../../kit/site-limits.ts";
 import type { SiteLimits } from "../../kit/site-limits.ts";
 import { subjectAt } from "../../../shared/field-paths.ts";
@@ -41,9 +40,12 @@ async function ask({ options, guard, reach }: WeChatDeps, code: string): Promise
   return answer.success ? subjectAt(answer, "data") : undefined;
 }
 
-export function createWeChat(deps: WeChatDeps, limits: Pick<SiteLimits, "wrongPerAddress">): WeChat {
-  const ofSite = createWrongLimit({ limit: SITE_WRONG, windowMs: WINDOW_MS }, () => deps.clock.monotonicMs());
-  const ofAddress = limits.wrongPerAddress({ count: ADDRESS_WRONG, windowMs: WINDOW_MS });
+export function createWeChat(
+  deps: WeChatDeps,
+  limits: Pick<SiteLimits, "wrong" | "wrongPerAddress">,
+): WeChat {
+  const ofSite = limits.wrong("wechat-site", { limit: SITE_WRONG, windowMs: WINDOW_MS });
+  const ofAddress = limits.wrongPerAddress("wechat", { count: ADDRESS_WRONG, windowMs: WINDOW_MS });
 
   /** Both limits around one try; a server that is down is nobody's wrong guess. */
   async function limited(address: string, run: () => Promise<string | undefined>) {

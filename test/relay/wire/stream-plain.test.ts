@@ -1,0 +1,158 @@
+// Frames that are metered by their bytes: counted, passed on and cut exactly like the same frames that are read.
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { openaiChat } from "../../../src/protocol/openai-chat/dialect.ts";
+import type { StreamMeter } from "../../../src/protocol/dialect.ts";
+import { createStreamRelay } from "../../../src/relay/wire/stream.ts";
+import type { StreamHold } from "../../../src/relay/wire/stream-allowance.ts";
+import type { StreamEnd } from "../../../src/relay/wire/stream-end.ts";
+import { DONE, sse } from "../../support/fake-upstream.ts";
+
+const encoder = new TextEncoder();
+const frame = (content: string, more: object = {}): string =>
+  sse({ id: "c", choices: [{ index: 0, delta: { content }, finish_reason: null }], ...more });
+const finish = sse({ id: "c", choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+const usage = sse({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 7, total_tokens: 12 } });
+
+interface Relayed {
+  text: string;
+  end: StreamEnd;
+  meter: StreamMeter;
+  skimmed: number;
+}
+
+/** One chunk after the other through a relay; without `skims` every frame is read. */
+async function relayed(chunks: readonly Uint8Array[], skims: boolean, hold?: StreamHold): Promise<Relayed> {
+  const meter = (openaiChat.meterStream as NonNullable<typeof openaiChat.meterStream>)();
+  const { skim } = meter;
+  let skimmed = 0;
+  meter.skim = skims
+    ? (bytes, mostUnits) => {
+        const surplus = skim?.(bytes, mostUnits) ?? -1;
+        if (surplus !== -1) skimmed++;
+        return surplus;
+      }
+    : undefined;
+  const left = [...chunks];
+  const upstream = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        const next = left.shift();
+        if (next) controller.enqueue(next);
+        else controller.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const relay = createStreamRelay(
+    { reader: upstream.getReader(), abort: () => undefined },
+    {
+      meter,
+      hidesUsage: true,
+      idleMs: 60_000,
+      pingMs: 0,
+      readOn: {
+        countedMs: 1,
+        countedBytes: 1,
+        begin: () => 1,
+        end: () => undefined,
+        keepsReasoning: () => false,
+      },
+      ...(hold ? { hold } : {}),
+    },
+  );
+  await relay.begin();
+  const body = new Response(relay.body(new AbortController().signal)).text();
+  const end = await relay.ended;
+  relay.finish(relay.terminalFrames());
+  return { text: await body, end, meter, skimmed };
+}
+
+/** Frames by what is read of them. */
+function told({ first, last, ...end }: StreamEnd): object {
+  const frames = [first, last].map((each) => each && { event: each.event, data: each.data });
+  return { ...end, frames };
+}
+
+/** Both ways see, send and count the same; answers what the skimming one did. */
+async function alike(chunks: readonly string[], hold?: () => StreamHold): Promise<Relayed> {
+  const bytes = chunks.map((chunk) => encoder.encode(chunk));
+  const skimmed = await relayed(bytes, true, hold?.());
+  const read = await relayed(bytes, false, hold?.());
+  expect(read.skimmed).toBe(0);
+  expect(skimmed.text).toBe(read.text);
+  expect(told(skimmed.end)).toEqual(told(read.end));
+  expect(skimmed.meter.state).toEqual(read.meter.state);
+  return skimmed;
+}
+
+describe("frames that differ in their text alone", () => {
+  test("are not decoded from the third on, and count as if they were", async () => {
+    const words = ["one", " two", " \\ three\n", "vier ✓ 四 😀", 'say \\"', "x".repeat(3000), " end"];
+    const { skimmed, text } = await alike([...words.map((word) => frame(word)), finish, usage, DONE]);
+    expect(text).toContain("vier ✓ 四 😀");
+    expect(skimmed).toBeGreaterThanOrEqual(4);
+  });
+
+  test("another field, an error, a name or a line end between them is read", async () => {
+    await alike([frame("a"), frame("b"), frame("c", { usage: null }), frame("d"), frame("e"), finish, DONE]);
+    await alike([frame("a"), frame("b"), sse({ error: { message: "broken" } })]);
+    await alike([frame("a"), frame("b"), `: still there\n\n`, frame("c"), "event: x\n", frame("d"), DONE]);
+    await alike([frame("a"), frame("b"), frame("c").slice(0, 30), frame("c").slice(30), frame("d"), DONE]);
+    await alike([frame("a"), frame("b"), frame("c") + frame("d"), frame("e"), frame(""), finish, DONE]);
+    await alike([frame("a"), frame("b"), frame("c").trimEnd()]);
+  });
+
+  test("what is no whole object stays back, however often it comes", async () => {
+    const cut = (word: string) =>
+      `data: {"choices":[{"index":0,"delta":{"content":"${word}"},"finish_reason":null\n\n`;
+    const { text } = await alike([
+      frame("a"),
+      cut("b"),
+      cut("c"),
+      cut("d"),
+      cut("e"),
+      frame("f"),
+      finish,
+      DONE,
+    ]);
+    expect(text).not.toContain('"d"');
+  });
+
+  test("whatever texts come, in whatever chunks", async () => {
+    const word = fc.string({
+      unit: fc.constantFrom("a", '"', "\\", "\n", "é", "四", "😀", " ", "}"),
+      maxLength: 8,
+    });
+    const input = fc.tuple(fc.array(word, { maxLength: 12 }), fc.array(fc.nat(400), { maxLength: 4 }));
+    await fc.assert(
+      fc.asyncProperty(input, async ([words, cuts]) => {
+        const frames = [...words.map((each) => frame(each)), finish, usage, DONE];
+        await alike(frames);
+        const bytes = frames.join("");
+        const places = [0, ...cuts.map((cut) => cut % bytes.length).sort((a, b) => a - b), bytes.length];
+        await alike(places.slice(1).map((to, at) => bytes.slice(places[at], to)));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("near the hold each is read: the one that is not paid stays back, the one before it is known", async () => {
+    const hold = (): StreamHold => ({
+      freeChars: 400,
+      paidTokens: 10,
+      shortOf: "balance",
+      cover: () => Promise.resolve(false),
+    });
+    const frames = Array.from({ length: 30 }, (_, at) => frame(`word number ${at} of it`));
+    const { skimmed, end, text } = await alike([...frames, finish, DONE], hold);
+    expect(skimmed).toBeGreaterThan(3);
+    expect(end.reason).toBe("balance");
+    expect(text).not.toContain("number 25");
+    // The hold is the whole of what is free: the last frame that went on was not read.
+    const large = (): StreamHold => ({ ...hold(), freeChars: 330 });
+    const longer = [...frames.slice(0, 10), frame("y".repeat(1000)), finish, DONE];
+    const cut = await alike(longer, large);
+    expect(cut.end.last?.data).toContain("number 9 of it");
+  });
+});

@@ -330,7 +330,8 @@ async function runRatios(run: Run, gateway: Gateway): Promise<void> {
   const target = (name: SubjectName) => targets.find(([each]) => each === name)?.[1];
   const [direct, bare] = [target("direct"), target("bare")];
   if (!direct || !bare) throw new Error("the ratios need the mock and the bare proxy");
-  const onPostgres = await startOnPostgres(gateway.command, run.dir, ...run.upstreams);
+  const [upstreamPort, httpPort] = run.upstreams;
+  const onPostgres = await startOnPostgres(gateway.command, run.dir, { upstreamPort, httpPort });
   const others: { limited: Target; shared: Target; stop: () => Promise<void> }[] = [];
   try {
     const both = await startLimited(gateway.command, run.dir, run.upstreams);

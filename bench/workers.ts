@@ -19,7 +19,12 @@ import { closedLoop, ensureWrk } from "./wrk.ts";
 
 const MOST_TIMES = 1.1;
 const MOST_SHARE = 0.6;
-const WARM_SECONDS = 4;
+/**
+ * Calls that each process has answered before it is measured: until then the engine compiles, and a call costs up to twice as
+ * much. Sides that had fewer would be held against warmer ones.
+ */
+const WARM_CALLS = 60_000;
+const WARM_SECONDS = 2;
 
 interface Side {
   workers: number;
@@ -50,6 +55,11 @@ async function loadOf(
   const result = await withCpu(gateway.target, (target) => closedLoop(target, { concurrency, seconds }));
   if (result.errors > 0) throw new Error(`port ${gateway.port}: ${result.errors} calls failed`);
   return result;
+}
+
+async function warm(side: Pick<Side, "gateway">, each: number, processes: number): Promise<void> {
+  for (let calls = 0; calls < WARM_CALLS * processes;)
+    calls += (await loadOf(side, each * processes, WARM_SECONDS)).requests;
 }
 
 /** A further process on the same database. */
@@ -106,7 +116,8 @@ try {
   if (!first || !second || !node || !shared) throw new Error("a side is missing");
   const other = await joinNode(node, ownDir("node"));
   joined = other.running;
-  for (const side of [...sides, other]) await loadOf(side, side === shared ? 2 * each : each, WARM_SECONDS);
+  for (const side of sides) await warm(side, each, side.workers);
+  await warm(other, each, 1);
   const results: Record<"one" | "two" | "nodes" | "workers" | "halves", LoadResult[]> = {
     one: [],
     two: [],

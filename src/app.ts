@@ -13,6 +13,7 @@ import type { Lookup } from "./net/guard.ts";
 import { databaseNumber } from "./core/ledger/node-lease.ts";
 import { readNodeId, refuseLostFile, settleIn } from "./core/ledger/installation.ts";
 import { createInbox } from "./core/inbox/inbox.ts";
+import { fallTeller } from "./core/inbox/ledger-causes.ts";
 import type { InboxService } from "./core/inbox/inbox.ts";
 import { startLooks } from "./core/inbox/looks.ts";
 import type { LookDeps, Looks } from "./core/inbox/looks.ts";
@@ -209,6 +210,7 @@ function metricsOf(
   const metrics = createMetrics(deps.observer.figures, loop);
   const read = {
     lag: () => ledger.lag(),
+    isStopped: () => ledger.condition().stoppedBy !== undefined,
     inFlight: () => relay.inFlight(),
     jobs: () => jobs.succeeded,
     providerName,
@@ -302,6 +304,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     charged: (changed) => lowQuota?.charged(changed),
     credited: (ids) => lowQuota?.credited(ids),
   };
+  const falls = fallTeller(nodeId);
   const { dataDir, journalKeepMinutes, durability } = env;
   const base = { db, valkey, clock, logger, seal, options, accounts };
   const traces = await tracesOf(env, nodeId);
@@ -315,6 +318,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     journalKeepMinutes,
     durability,
     balances,
+    fellBack: falls.tell,
     figures: async () => JSON.stringify(await ownFigures()),
     synced: (ms) => observer.synced(ms),
   });
@@ -327,6 +331,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const prices = createPriceBook(options, () => clock.nowMs());
   const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
   const inbox = await createInbox({ ...base, reach, guard: guardOf(() => deps) });
+  falls.inbox = inbox;
   const sharedCaps = valkey && createSharedCaps(createSharedWire(valkey));
   const deps: Deps = {
     ...base,

@@ -195,6 +195,17 @@ test("a Pod's settings are settings of Weir, and its secrets are those of the ex
   }
 });
 
+test("settings that stand there as comments are settings, too", () => {
+  const text = readFileSync(join(KUBERNETES_DIR, "config-map.yaml"), "utf8");
+  const named = [...text.matchAll(/^\s+# ([A-Z_]{4,}): (\S+)$/gm)].map(([, name = "", value = ""]) => [
+    name,
+    value,
+  ]);
+  expect(named.length).toBeGreaterThan(0);
+  const environment = { DATABASE_URL: GOOD_SECRETS.database_url, ...Object.fromEntries(named) };
+  expect(settingsOf(environment, "").unknown).toEqual([]);
+});
+
 test("the example of the secret is none that a site could start with", () => {
   const refused = () => withSecrets(secret?.stringData ?? {}, (dir) => settingsOf(podEnvironment(), dir));
   expect(refused).toThrow(EnvError);

@@ -18,8 +18,11 @@ const CODES = new Set([
   "ENOENT",
   "DATABASE_SILENT",
 ]);
-/** Connection errors, too few resources, "takes no connections", going down or coming up; as the ledger counts them. */
-const STATES = /^(08|53|55000|57P)/;
+/**
+ * Connection errors, a standby that only reads as long as nobody has promoted it, too few resources, "takes no connections",
+ * going down or coming up; as the ledger counts them.
+ */
+const STATES = /^(08|25006|53|55000|57P)/;
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 250;
 
@@ -27,6 +30,11 @@ const MAX_PAUSE_MS = 250;
 export function isAway(error: unknown): boolean {
   const state = sqlState(error);
   return CODES.has(state) || STATES.test(state);
+}
+
+/** It answers, and takes nothing that is written: a standby, or a server without room on its disk. */
+export function refusesWrites(error: unknown): boolean {
+  return /^(25006|53100)$/.test(sqlState(error));
 }
 
 /** For whoever meets errors of any origin: those of a query carry it. */

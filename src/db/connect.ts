@@ -10,6 +10,7 @@ import { migratePostgres, migrateSqlite } from "./migrate.ts";
 import { poolerMode, reach } from "./pooler.ts";
 import type { PoolerMode, Reached } from "./pooler.ts";
 import { openPostgres, postgresDatabase } from "./postgres.ts";
+import { sqlState } from "./sql-state.ts";
 import { isBusy } from "./sqlite-busy.ts";
 import { openSqliteCopy, openSqliteFile, sqliteDatabase } from "./sqlite.ts";
 
@@ -56,6 +57,8 @@ const DIRECT_VARIABLE = "DATABASE_DIRECT_URL";
 const NEEDS_SESSIONS =
   "a pooler in transaction mode stands before it, through which LISTEN hears nothing: " +
   `set pool_mode = session for this database, or ${DIRECT_VARIABLE} to the address of PostgreSQL itself`;
+/** protocol_violation: how poolers call a parameter of the connection that they do not know. */
+const UNKNOWN_PARAMETER = "08P01";
 const NO_TRANSACTIONS = "a pooler in statement mode stands before it: set pool_mode = session";
 
 async function reached(client: Sql, variable?: string): Promise<Reached> {
@@ -73,13 +76,26 @@ async function modeOf(url: string, { hasPooler }: Reached, variable?: string): P
   return mode;
 }
 
+/** Who answers, and whether sessions may be guarded: poolers refuse what they do not know, before anything else. */
+async function firstReached(url: string, isGuarded = true): Promise<{ there: Reached; isGuarded: boolean }> {
+  const client = openPostgres(url, 1, { isGuarded });
+  try {
+    return { there: await reached(client), isGuarded };
+  } catch (error) {
+    if (isGuarded && sqlState(error) === UNKNOWN_PARAMETER) return await firstReached(url, false);
+    throw error;
+  } finally {
+    await client.end({ timeout: 1 });
+  }
+}
+
 /** What it opens it adds to `opened`, for whoever closes them where it throws. Throws DatabaseUnreachable. */
 async function openClients(settings: ConnectSettings, opened: Sql[]): Promise<Clients> {
   const { databaseUrl, databaseDirectUrl = "", databasePool } = settings;
-  const pool = openPostgres(databaseUrl, databasePool);
-  opened.push(pool);
-  const there = await reached(pool);
+  const { there, isGuarded } = await firstReached(databaseUrl);
   const mode = await modeOf(databaseUrl, there);
+  const pool = openPostgres(databaseUrl, databasePool, { isNamed: mode !== "transaction", isGuarded });
+  opened.push(pool);
   if (databaseDirectUrl === "") {
     if (mode === "transaction") throw new DatabaseUnreachable(NEEDS_SESSIONS);
     return { pool, session: pool };
@@ -91,11 +107,7 @@ async function openClients(settings: ConnectSettings, opened: Sql[]): Promise<Cl
     throw new DatabaseUnreachable("it is not the one of DATABASE_URL", undefined, DIRECT_VARIABLE);
   if ((await modeOf(databaseDirectUrl, past, DIRECT_VARIABLE)) === "transaction")
     throw new DatabaseUnreachable(NEEDS_SESSIONS, undefined, DIRECT_VARIABLE);
-  if (mode !== "transaction") return { pool, session };
-  await pool.end({ timeout: 1 });
-  const unnamed = openPostgres(databaseUrl, databasePool, { isNamed: false });
-  opened.push(unnamed);
-  return { pool: unnamed, session };
+  return { pool, session };
 }
 
 /**

@@ -20,7 +20,21 @@ interface Ways {
   isNamed?: boolean;
   /** A connection that nobody uses is closed after so long; 0 = never. */
   idleSeconds?: number;
+  /** PostgreSQL gives up on sessions whose process has vanished. Not through a pooler, which refuses to be told. */
+  isGuarded?: boolean;
 }
+
+/**
+ * A process that stands still, or whose machine or network is gone, in the middle of a transaction holds the rows of its
+ * accounts. Every other node waits for them, near zero for ten seconds at most; PostgreSQL itself for two hours, until TCP
+ * notices. No transaction of this program waits for anything but the database.
+ */
+const GUARD = {
+  idle_in_transaction_session_timeout: 8000,
+  tcp_keepalives_idle: 20,
+  tcp_keepalives_interval: 10,
+  tcp_keepalives_count: 3,
+};
 
 /**
  * The driver carries patches/postgres@3.4.9.patch, which `bun install` applies. As released it writes the statements of a
@@ -29,13 +43,17 @@ interface Ways {
  * state inside the driver's closures: a wrapper around its sockets cannot reach it, and Bun's own client has no LISTEN.
  * test/db/postgres-lost.test.ts fails without the patch.
  */
-export function openPostgres(url: string, max = 10, { isNamed = true, idleSeconds = 0 }: Ways = {}): Sql {
+export function openPostgres(
+  url: string,
+  max = 10,
+  { isNamed = true, idleSeconds = 0, isGuarded = false }: Ways = {},
+): Sql {
   return namedStatements(
     postgres(url, {
       max,
       prepare: isNamed,
       onnotice: () => {},
-      connection: { application_name: "weir" },
+      connection: { application_name: "weir", ...(isGuarded ? GUARD : {}) },
       idle_timeout: idleSeconds,
       connect_timeout: 5,
       // The driver's own pauses grow to 20 s, during which every call that needs the database would hang.

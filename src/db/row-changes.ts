@@ -25,22 +25,29 @@ const TRIM_EVERY_MS = 15_000;
 /** Any constant: the same for all processes, so that one of them tidies up at a time. */
 const TRIM_LOCK = 0x77656973;
 
+/**
+ * What a snapshot did not see began behind it or was running: asked for by these numbers, it is found at once, however long
+ * a forgotten transaction has been open.
+ */
 const NEW_ONES = `with fresh as materialized (
     select kind, ids from row_changes
     where kind = any(string_to_array($2::text, ','))
-      and xact >= pg_snapshot_xmin($1::text::pg_snapshot)
-      and not pg_visible_in_snapshot(xact, $1::text::pg_snapshot)
+      and (xact >= pg_snapshot_xmax($1::text::pg_snapshot)
+        or xact = any(array(select pg_snapshot_xip($1::text::pg_snapshot))))
   )
-  select pg_current_snapshot()::text as snapshot, pg_snapshot_xmin(pg_current_snapshot())::text as xmin,
-    extract(epoch from pg_postmaster_start_time())::text as server,
+  select pg_current_snapshot()::text as snapshot, extract(epoch from pg_postmaster_start_time())::text as server,
+    extract(epoch from clock_timestamp())::float8 * 1000 as at_ms,
     (select count(*) from fresh where ids is null)::int as many,
     (select json_object_agg(kind, ids)::text from (
       select kind, array_agg(distinct id) as ids from fresh, unnest(ids) as id group by kind) as each) as told`;
 
-/** A copied database brings transactions of another server's count along: those lie ahead of this one's. */
+/**
+ * What a snapshot of a minute ago saw has been told to everybody who still asks. A copied database brings transactions of
+ * another server's count along: those lie ahead of this one's.
+ */
 const TRIM = `with turn as materialized (select pg_try_advisory_xact_lock(${TRIM_LOCK}) as mine)
   delete from row_changes where (select mine from turn)
-    and (xact < $1::text::xid8 or xact >= pg_snapshot_xmax(pg_current_snapshot()))`;
+    and (pg_visible_in_snapshot(xact, $1::text::pg_snapshot) or xact >= pg_snapshot_xmax(pg_current_snapshot()))`;
 
 /** `monotonicMs` is a steady clock. */
 export function createRowChanges<K extends NotedKind>(
@@ -50,17 +57,17 @@ export function createRowChanges<K extends NotedKind>(
 ): RowChanges<K> {
   const list = kinds.join(",");
   let calls = 0;
-  let last: { snapshot: string; server: string; atMs: number } | undefined;
-  /** When every transaction below a number had ended, oldest first. */
-  const ended: { atMs: number; xmin: string }[] = [];
+  let last: { snapshot: string; server: string; atMs: number; serverMs: number } | undefined;
+  /** Oldest first. */
+  const earlier: { atMs: number; snapshot: string }[] = [];
 
-  async function trim(xmin: string, atMs: number): Promise<void> {
-    if (atMs - (ended.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) < TRIM_EVERY_MS) return;
-    ended.push({ atMs, xmin });
-    const [oldest] = ended;
+  async function trim(snapshot: string, atMs: number): Promise<void> {
+    if (atMs - (earlier.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) < TRIM_EVERY_MS) return;
+    earlier.push({ atMs, snapshot });
+    const [oldest] = earlier;
     if (!oldest || atMs - oldest.atMs < KEEP_MS) return;
-    ended.shift();
-    await fixedQuery(orm, TRIM, [oldest.xmin]);
+    earlier.shift();
+    await fixedQuery(orm, TRIM, [oldest.snapshot]);
   }
 
   return {
@@ -71,12 +78,14 @@ export function createRowChanges<K extends NotedKind>(
       // Whoever gave it up and asked again must not miss what this answer alone would tell.
       if (!found || call !== calls) throw new Error("the answer came too late");
       const [snapshot, server] = [String(found["snapshot"]), String(found["server"])];
-      const isKnown =
-        last !== undefined && last.server === server && atMs - last.atMs <= MAX_GAP_MS && found["many"] === 0;
+      const serverMs = Number(found["at_ms"]);
+      // By the server's clock too: this machine's stands still while the machine does.
+      const isRecent = last && Math.max(atMs - last.atMs, serverMs - last.serverMs) <= MAX_GAP_MS;
+      const isKnown = isRecent === true && last?.server === server && found["many"] === 0;
       // The numbers of another server's transactions say nothing of this one's.
-      if (last?.server !== server) ended.length = 0;
-      last = { snapshot, server, atMs };
-      await trim(String(found["xmin"]), atMs).catch(() => undefined);
+      if (last?.server !== server) earlier.length = 0;
+      last = { snapshot, server, atMs, serverMs };
+      await trim(snapshot, atMs).catch(() => undefined);
       if (!isKnown) return undefined;
       const told = JSON.parse(String(found["told"] ?? "{}")) as Partial<Record<K, number[]>>;
       return Object.fromEntries(kinds.map((kind) => [kind, told[kind] ?? []])) as Record<K, number[]>;

@@ -227,6 +227,24 @@ export const METRICS = {
     labels: [],
     merge: "sum",
   },
+  weir_database_falls_total: {
+    type: "counter",
+    help: "How often since the start the database was found in an older state than it had been.",
+    labels: [],
+    merge: "sum",
+  },
+  weir_node_stopped: {
+    type: "gauge",
+    help: "1: the process answers no calls until a person has decided (another has its node id, or its books fell back too far).",
+    labels: [],
+    merge: "max",
+  },
+  weir_nodes_lost: {
+    type: "gauge",
+    help: "Nodes that ended without having stopped in order, and whose journal nobody has entered or given up since.",
+    labels: [],
+    merge: "max",
+  },
   weir_audit_differences: {
     type: "gauge",
     help: "Differences that the last audit of the books found.",

@@ -83,12 +83,16 @@ function nodeFacts(t: Translate, figures: NodeFigures, nowMs: number): StatusFac
 }
 
 function nodeCard(t: Translate, node: NodeCondition, nowMs: number, zone: string): NodeCard {
-  const { id, isHere, isLive, seenAt, figures } = node;
+  const { id, isHere, isLive, isLost, seenAt, figures } = node;
   const seen = formatDateTime(seenAt * 1000, zone);
   return {
     name: id.slice(0, NODE_CHARACTERS),
-    state: isHere ? t("status.here") : isLive ? t("status.live") : t("status.silent", { at: seen }),
-    tone: isLive ? "success" : "off",
+    state: isHere
+      ? t("status.here")
+      : isLive
+        ? t("status.live")
+        : t(isLost ? "status.lost" : "status.silent", { at: seen }),
+    tone: isLive ? "success" : isLost ? "error" : "off",
     facts: figures ? nodeFacts(t, figures, nowMs) : [],
     silent: figures ? "" : t("status.tellsNothing"),
   };

@@ -53,6 +53,12 @@ const ROWS = {
   settlement_lost: { tone: "broken", letters: "settlement", isLasting: true },
   settlement_refused: { tone: "broken", letters: "settlement", isLasting: true },
   journal_put_away: { tone: "broken", letters: "settlement", isLasting: true },
+  /** A node found the database in an older state than it had been. */
+  database_fell_back: { tone: "broken", letters: "database" },
+  /** A node answers no calls any more: its books are another's, or lack what its journal no longer has. */
+  node_stopped: { tone: "broken", letters: "settlement", isLasting: true },
+  /** A node ended without a word, and nobody has entered its journal since. */
+  node_lost: { tone: "broken", letters: "settlement", href: () => "/node", isForRoot: true },
   dispute: {
     tone: "attention",
     letters: "payment",

@@ -219,6 +219,8 @@ export interface Outcome {
   isWhole: boolean;
   /** The connection broke, or the caller hung up. */
   isBroken: boolean;
+  /** How it broke, in the words of the runtime. */
+  failure?: string;
 }
 
 export interface CallOptions {
@@ -311,8 +313,9 @@ export async function callPlan(
     outcome.isBroken = isLeft;
     outcome.isWhole =
       !isLeft && (stream && answer.status === 200 ? TERMINAL[dialect].test(outcome.text) : true);
-  } catch {
+  } catch (error) {
     outcome.isBroken = true;
+    outcome.failure = String(error);
   } finally {
     clearTimeout(timer);
   }

@@ -9,6 +9,8 @@ const ENTERED_LIMIT_MS = 30_000;
 const LOOK_MS = 100;
 /** Longer than the longest stream of the load. */
 const READ_ON_MS = 3000;
+/** So long a hold waits for its row before the caller is refused. */
+const HOLD_WAIT_MS = 10_000;
 /** Findings of one kind that are printed. */
 const MOST_TOLD = 3;
 
@@ -19,14 +21,27 @@ interface Row {
   input: number;
   output: number;
   quota: number;
-  /** It was ended as its balance could not follow: then less arrived than the upstream had under way. */
-  isStopped: boolean;
+  /** How the call ended for the gateway. */
+  reason: string;
 }
 
 /** When processes of a node were killed, so that what they were serving broke off. */
-export interface Kill {
+interface Kill {
   node: number;
   atMs: number;
+}
+
+/** When a node's processes stood still. */
+interface Still {
+  node: number;
+  fromMs: number;
+  toMs: number;
+}
+
+/** What was done to processes so far. */
+export interface Harm {
+  kills: Kill[];
+  stills: Still[];
 }
 
 /** Answered: the last byte arrived, so the charge must be durable. */
@@ -35,7 +50,7 @@ const isAnswered = ({ key, outcome }: Call): boolean =>
 
 async function rowsOf(wide: WideSite): Promise<Row[]> {
   const text = `select request_id, token_id, prompt_tokens, completion_tokens, quota,
-    other like '%"stopped":"balance"%' as is_stopped from logs where type = 2`;
+    other::json->>'end_reason' as reason from logs where type = 2`;
   const rows = await wide.withBooks((books) => books.ask(text));
   return rows.map((row) => ({
     requestId: String(row["request_id"]),
@@ -43,7 +58,7 @@ async function rowsOf(wide: WideSite): Promise<Row[]> {
     input: Number(row["prompt_tokens"]),
     output: Number(row["completion_tokens"]),
     quota: Number(row["quota"]),
-    isStopped: row["is_stopped"] === true,
+    reason: String(row["reason"]),
   }));
 }
 
@@ -66,13 +81,22 @@ interface Usage {
   output: number;
 }
 
-function agree(row: Row, usage: Usage, { key }: Call): boolean {
+/**
+ * Who has hardly anything left, and whoever has left while the process stood still, pays for what came through: the upstream
+ * may have had more under way.
+ */
+function agree(row: Row, usage: Usage, call: Call, stills: readonly Still[]): boolean {
   if (row.input === usage.input && row.output === usage.output) return true;
-  return row.isStopped && key?.isPoor === true && row.output < usage.output;
+  if (row.reason === "completed" || row.output > usage.output) return false;
+  const { key, node, beganMs, endedMs } = call;
+  const wasStill = stills.some(
+    (still) => still.node === node && beganMs <= still.toMs && endedMs >= still.fromMs,
+  );
+  return key?.isPoor === true || wasStill;
 }
 
 /** Compares callers and upstream with the rows; what is not right, in words. */
-function compare(wide: WideSite, rows: readonly Row[], kills: readonly Kill[]): string[] {
+function compare(wide: WideSite, rows: readonly Row[], { kills, stills }: Harm): string[] {
   const findings: string[] = [];
   const byRequest = new Map<string, Row>();
   for (const row of rows) {
@@ -90,7 +114,7 @@ function compare(wide: WideSite, rows: readonly Row[], kills: readonly Kill[]): 
     if (row) unexplained.delete(row.requestId);
     if (!row && isAnswered(call))
       findings.push(`answered and in no book: ${call.id}, ${call.outcome.requestId}`);
-    else if (row && usage && !agree(row, usage, call))
+    else if (row && usage && !agree(row, usage, call, stills))
       findings.push(`the upstream billed ${JSON.stringify(usage)}, the book has ${JSON.stringify(row)}`);
     else if (!row && usage) nameless.push({ call, usage });
   }
@@ -129,13 +153,13 @@ export interface Judgement {
 }
 
 /** Call with the load paused. Waits until everything is entered, then looks at all of it. */
-export async function judgeBooks(wide: WideSite, kills: readonly Kill[]): Promise<Judgement> {
+export async function judgeBooks(wide: WideSite, harm: Harm): Promise<Judgement> {
   const beganMs = performance.now();
   let findings: string[];
   let waiting: number;
   for (;;) {
     waiting = await waitingOf(wide);
-    findings = compare(wide, await rowsOf(wide), kills);
+    findings = compare(wide, await rowsOf(wide), harm);
     const isOver = performance.now() - beganMs > ENTERED_LIMIT_MS;
     if ((findings.length === 0 && waiting === 0) || isOver) break;
     await Bun.sleep(LOOK_MS);
@@ -168,26 +192,43 @@ function isUsual({ kind, key, outcome: { status, isBroken } }: Call): boolean {
   return key?.isPoor === true && [403, 429].includes(status);
 }
 
+/** Rows of those who have hardly anything left are waited for: of a hundred of their calls so many may find no turn in time. */
+const MOST_LATE = 0.05;
+
+function isLate({ key, outcome, beganMs, endedMs }: Call): boolean {
+  return key?.isPoor === true && outcome.status === 503 && endedMs - beganMs >= HOLD_WAIT_MS;
+}
+
 /** Calls that ended as none of these may, in words; the first few with what they were told. */
 export function strange(calls: readonly Call[], tolerance: Tolerance): string[] {
   const isBorne = (call: Call): boolean => {
     if (isUsual(call)) return true;
     if (!tolerance.hits.includes(call.node)) return false;
+    // What an export has begun to say it cannot take back.
+    if (call.kind === "export" && call.outcome.status === 200) return tolerance.refusals.length > 0;
     return call.outcome.isBroken ? tolerance.breaks : tolerance.refusals.includes(call.outcome.status);
   };
-  const found = calls.filter((call) => !isBorne(call));
+  const poor = calls.filter(({ key }) => key?.isPoor === true);
+  const late = poor.filter(isLate);
+  const isFew = late.length <= poor.length * MOST_LATE;
+  const found = calls.filter((call) => !isBorne(call) && !(isFew && isLate(call)));
   const told = found.slice(0, MOST_TOLD).map(({ id, kind, node, key, outcome, beganMs, endedMs }) => {
     const who = key ? (key.isPoor ? "poor" : "rich") : "root";
-    const how = outcome.isBroken ? "broken off" : `status ${outcome.status}`;
+    const how = `${outcome.failure ?? ""} status ${outcome.status}`;
     return `${id} (${kind}, ${who}, node ${node}): ${how} after ${Math.round(endedMs - beganMs)} ms, ${outcome.text.slice(0, 200)}`;
   });
   return found.length === 0 ? [] : [`${found.length} calls of ${calls.length} ended strangely`, ...told];
 }
 
-/** Calls that were given up as nothing came for so long. */
-export function hung(calls: readonly Call[], except: readonly number[]): Call[] {
-  return calls.filter(
-    ({ node, outcome, beganMs, endedMs }) =>
-      outcome.isBroken && endedMs - beganMs >= PATIENCE_MS && !except.includes(node),
-  );
+/** Calls that were given up as nothing came for so long, in words; not those of nodes that stood still. */
+export function hung(calls: readonly Call[], except: readonly number[]): string[] {
+  return calls
+    .filter(
+      ({ node, outcome, beganMs, endedMs }) =>
+        outcome.isBroken && endedMs - beganMs >= PATIENCE_MS && !except.includes(node),
+    )
+    .map(
+      ({ id, kind, key, node, outcome }) =>
+        `nobody answered ${id} (${kind}, ${key?.isPoor ? "poor" : "rich"}, node ${node}, status ${outcome.status})`,
+    );
 }

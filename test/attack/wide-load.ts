@@ -5,15 +5,15 @@ import type { CallPlan } from "../support/mock-upstream.ts";
 import { callPlan } from "./site.ts";
 import type { CallOptions, Outcome } from "./site.ts";
 
-/** Longer than anybody may be kept waiting: a hold waits ten seconds for its row, an answer five for its lease. */
-export const PATIENCE_MS = 25_000;
+/** Longer than anybody may be kept waiting: a hold, each longer one and what is given back wait ten seconds at most. */
+export const PATIENCE_MS = 40_000;
 const PER_SECOND = 50;
 const MOST_OPEN = 220;
 const MOST_WORDS = 40;
 /** An export asks for so much of the log's end. */
 const EXPORT_SECONDS = 30;
 
-type CallKind = "json" | "stream" | "left" | "failing" | "heavy" | "console" | "export";
+type CallKind = "json" | "stream" | "left" | "failing" | "heavy" | "probe" | "console" | "export";
 
 /** Shares of a hundred. */
 const MIX: readonly (readonly [CallKind, number])[] = [
@@ -59,8 +59,8 @@ export interface Load {
   start(): void;
   /** Begins nothing more; resolves when everything that had begun has ended. */
   pause(): Promise<void>;
-  /** One call at a node by a rich key, beside the load. */
-  probe(node: number): Promise<Call>;
+  /** One call at a node, by a rich key where none is named, beside the load. */
+  probe(node: number, key?: LoadKey): Promise<Call>;
   /** Calls at a node whose rows in the journal are long, all at once. */
   heavy(node: number, count: number): Promise<Call[]>;
 }
@@ -94,7 +94,7 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
   let timer: ReturnType<typeof setInterval> | undefined;
 
   function record(kind: CallKind, node: number, key: LoadKey | undefined): Call {
-    const outcome = { status: 0, requestId: "", words: 0, text: "", isWhole: false, isBroken: true };
+    const outcome: Outcome = { status: 0, requestId: "", words: 0, text: "", isWhole: false, isBroken: true };
     const began = { beganMs: performance.now(), endedMs: Number.POSITIVE_INFINITY };
     const call: Call = { id: `wide-${calls.length}`, kind, node, key, outcome, ...began };
     calls.push(call);
@@ -105,7 +105,7 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
     const { kind, id } = call;
     const words = 1 + whole(MOST_WORDS);
     const plan: CallPlan = { id, words, input: 3 + whole(8), firstMs: whole(60) };
-    const isAlone = random() < 0.5;
+    const isAlone = kind === "probe" || random() < 0.5;
     // A limit is what clients of small balances send.
     const fields = kind === "heavy" ? MANY_FIELDS : key.isPoor ? { max_tokens: words } : {};
     const options: CallOptions = { isAlone, leaveAfterMs: PATIENCE_MS, fields };
@@ -133,8 +133,8 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
       outcome.status = answer.status;
       outcome.text = (await answer.text()).slice(0, 300);
       Object.assign(outcome, { isWhole: true, isBroken: false });
-    } catch {
-      // Nobody was there, or it went away.
+    } catch (error) {
+      outcome.failure = String(error);
     }
   }
 
@@ -175,7 +175,7 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
       timer = undefined;
       while (open.size > 0) await Promise.all(open);
     },
-    probe: (node) => begin("json", node, pick(rich)),
+    probe: (node, key = pick(rich)) => begin("probe", node, key),
     heavy: (node, count) =>
       Promise.all(Array.from({ length: count }, () => begin("heavy", node, pick(rich)))),
   };

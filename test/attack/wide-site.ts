@@ -1,5 +1,5 @@
-// A wide site for the fault test: two nodes of two workers each on one PostgreSQL, each node with a cable, a clock and (the
-// second) a small disk of its own, and two hundred keys, some of people who have hardly anything left.
+// A wide site for the fault test: two nodes of two workers each on one PostgreSQL and one Redis, each node with a cable, a
+// clock and (the second) a small disk of its own, and two hundred keys, some of people who have hardly anything left.
 // Refuses the product's insides: faults are done to processes, connections, clocks and disks.
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,6 +11,8 @@ import type { OwnPostgres } from "../support/own-postgres.ts";
 import { makeClock } from "../support/process-clock.ts";
 import type { TestClock } from "../support/process-clock.ts";
 import { descendantsOf, workersOf } from "../support/processes.ts";
+import { startRedis } from "../support/redis.ts";
+import type { TestRedis } from "../support/redis.ts";
 import { program, startServerProcess } from "../support/server.ts";
 import type { ServerProcess } from "../support/server.ts";
 import { startSwitch } from "../support/tcp-switch.ts";
@@ -47,6 +49,9 @@ export interface WideSite {
   poor: readonly Person[];
   /** The one that is written to; a promoted standby takes its place. */
   postgres: OwnPostgres;
+  redis: TestRedis;
+  /** Of somebody rich, and nobody's in the load: for whoever takes a key away. */
+  spare: { person: Person; key: LoadKey };
   /** The second node's disk. */
   disk: { dir: string; fill(): void; empty(): void };
   /** Both cables lead to this server from now on, and it is `postgres`. */
@@ -114,7 +119,7 @@ async function makeKeys(person: Person, count: number, isPoor: boolean): Promise
   return Promise.all(made);
 }
 
-async function makePeople(site: Site): Promise<{ poor: Person[]; keys: LoadKey[] }> {
+async function makePeople(site: Site): Promise<Pick<WideSite, "poor" | "spare"> & { keys: LoadKey[] }> {
   const many = (count: number, quota: number) =>
     Promise.all(Array.from({ length: count }, () => site.person(quota)));
   const [rich, poor] = [await many(RICH_PEOPLE, RICH_BALANCE), await many(POOR_PEOPLE, 0)];
@@ -122,7 +127,9 @@ async function makePeople(site: Site): Promise<{ poor: Person[]; keys: LoadKey[]
   const keys: LoadKey[] = [];
   for (const person of rich) keys.push(...(await makeKeys(person, each, false)));
   for (const person of poor) keys.push(...(await makeKeys(person, 1, true)));
-  return { poor, keys };
+  const [person] = rich as [Person, ...Person[]];
+  const [key] = (await makeKeys(person, 1, false)) as [LoadKey];
+  return { poor, keys, spare: { person, key } };
 }
 
 /** Root's own session: both nodes know it. */
@@ -133,6 +140,7 @@ async function rootHeaders(url: string): Promise<Record<string, string>> {
 
 export async function startWideSite(random: () => number): Promise<WideSite> {
   let postgres = await startOwnPostgres();
+  const redis = await startRedis();
   const disk = mountDisk();
   const cables = [await startSwitch(postgres.port), await startSwitch(postgres.port)] as const;
   const clocks = [makeClock(), makeClock()] as const;
@@ -141,7 +149,7 @@ export async function startWideSite(random: () => number): Promise<WideSite> {
     url.port = String(cable.port);
     return url.toString();
   };
-  const env = (number: 0 | 1) => ({ ...SETTINGS, ...clocks[number].env });
+  const env = (number: 0 | 1) => ({ ...SETTINGS, REDIS_URL: redis.url, ...clocks[number].env });
   const site = await startSite({ databaseUrl: through(cables[0]), env: env(0) });
   const settings = {
     DATABASE_URL: through(cables[1]),
@@ -150,7 +158,7 @@ export async function startWideSite(random: () => number): Promise<WideSite> {
   };
   const second = await startServerProcess(settings, { dataDir: disk.dir });
   const nodes = [nodeOf(site.server, cables[0], clocks[0]), nodeOf(second, cables[1], clocks[1])] as const;
-  const { poor, keys } = await makePeople(site);
+  const { poor, keys, spare } = await makePeople(site);
   const urls = nodes.map(({ server }) => server.url);
   const load = createLoad({ urls, keys, random, rootHeaders: await rootHeaders(site.server.url) });
 
@@ -159,6 +167,8 @@ export async function startWideSite(random: () => number): Promise<WideSite> {
     nodes,
     load,
     poor,
+    spare,
+    redis,
     disk,
     get postgres() {
       return postgres;
@@ -167,8 +177,8 @@ export async function startWideSite(random: () => number): Promise<WideSite> {
       const before = postgres;
       postgres = server;
       for (const { cable } of nodes) {
-        cable.pointTo(server.port);
-        cable.restore();
+        await cable.pointTo(server.port);
+        await cable.restore();
       }
       await before.remove();
     },
@@ -197,11 +207,12 @@ export async function startWideSite(random: () => number): Promise<WideSite> {
       for (const { id } of poor) await site.root.send("PUT", "/api/user/", { id, quota });
     },
     async remove() {
-      for (const { cable } of nodes) cable.stop();
+      for (const { cable } of nodes) await cable.stop();
       await second.kill();
       await site.remove();
       disk.unmount();
       for (const { clock } of nodes) clock.remove();
+      await redis.remove();
       await postgres.remove();
     },
   };

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eq } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { connect } from "../../src/db/connect.ts";
 import type { ConnectSettings } from "../../src/db/connect.ts";
-import { fixedQuery, flightOf, q } from "../../src/db/database.ts";
+import { fixedQuery, flightOf, q, rawQuery } from "../../src/db/database.ts";
 import type { Database } from "../../src/db/database.ts";
 import { readEnv } from "../../src/env.ts";
 import { poolerMode } from "../../src/db/pooler.ts";
@@ -63,6 +63,18 @@ test("the mode is told by who answers, whatever the size of the pool", async () 
   expect(await refusal(place(statement.url, database.url))).toContain("set pool_mode = session");
   await Promise.all(others.map((each) => each.remove()));
 }, 30_000);
+
+test("a session whose process vanishes in a transaction gives its rows back; poolers, which refuse that, are not asked for it", async () => {
+  const setting = async (settings: ConnectSettings) => {
+    const db = await connect(settings);
+    const asked = sql`select current_setting('idle_in_transaction_session_timeout') as limit`;
+    const [row] = await rawQuery(db.orm, asked);
+    await db.close();
+    return row?.["limit"];
+  };
+  expect(await setting(place(database.url))).toBe("8s");
+  expect(await setting(place(session.url))).toBe("0");
+});
 
 test("a pooler in transaction mode is refused without a way past it, with what to set", async () => {
   const sentence = await refusal(place(transaction.url));

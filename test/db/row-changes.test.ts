@@ -83,6 +83,8 @@ test("a transaction that commits late is told then, however many went by", async
     nowMs += 20_000;
     expect(await told()).toEqual([[], []]);
   }
+  // It holds up neither.
+  expect(await notes()).toBe(0);
   await late.unsafe("commit");
   late.release();
   expect(await told()).toEqual([[1], []]);

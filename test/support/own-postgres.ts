@@ -15,6 +15,10 @@ export interface OwnPostgres {
   start(): Promise<void>;
   /** "fast" ends sessions in order, "immediate" is a crash. */
   stop(mode: "fast" | "immediate"): Promise<void>;
+  /** Keeps its state as it is now; it is stopped and started for that. */
+  keep(): Promise<void>;
+  /** A crash, after which it comes up in the state that was kept: what was committed since is gone. */
+  setBack(): Promise<void>;
   /** SIGSTOP to all its processes: connections stay open, and nothing is answered until `resume`. */
   pause(): void;
   resume(): void;
@@ -134,8 +138,23 @@ async function serve(home: Home): Promise<OwnPostgres> {
       const others =
         "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()";
       await run([...psql, others]);
-      await run([...psql, "drop schema if exists drizzle cascade; drop schema public cascade"]);
+      await run([
+        ...psql,
+        "drop schema if exists drizzle cascade; drop schema public cascade; create schema public",
+      ]);
       await run([...prefix, join(binDir, "pg_restore"), "-d", url, "--no-owner", file]);
+    },
+    async keep() {
+      await server.stop("fast");
+      rmSync(`${dataDir}.kept`, { recursive: true, force: true });
+      await run(["cp", "-a", dataDir, `${dataDir}.kept`]);
+      await server.start();
+    },
+    async setBack() {
+      await server.stop("immediate");
+      rmSync(dataDir, { recursive: true, force: true });
+      await run(["cp", "-a", `${dataDir}.kept`, dataDir]);
+      await server.start();
     },
     async remove() {
       await server.stop("immediate").catch(() => undefined);

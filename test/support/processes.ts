@@ -1,6 +1,6 @@
 // Processes of this machine as the kernel lists them: who started whom, what they were given, what they need.
 // Refuses machines without /proc.
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 function textOf(pid: number, name: string): string {
   try {
@@ -40,15 +40,26 @@ export function workersOf(dataDir: string): Map<string, number> {
   return found;
 }
 
-/** Resident memory in MiB and open descriptors of some processes together. */
-export function needsOf(pids: readonly number[]): { megabytes: number; descriptors: number } {
-  const needs = { megabytes: 0, descriptors: 0 };
+export interface Needs {
+  /** Resident memory in MiB. */
+  megabytes: number;
+  /** Open sockets, and every other open descriptor. */
+  sockets: number;
+  files: number;
+}
+
+/** What some processes need together. */
+export function needsOf(pids: readonly number[]): Needs {
+  const needs = { megabytes: 0, sockets: 0, files: 0 };
   for (const pid of pids) {
     needs.megabytes += Number(/VmRSS:\s+(\d+) kB/.exec(textOf(pid, "status"))?.[1] ?? 0) / 1024;
     try {
-      needs.descriptors += readdirSync(`/proc/${pid}/fd`).length;
+      for (const name of readdirSync(`/proc/${pid}/fd`)) {
+        const isSocket = readlinkSync(`/proc/${pid}/fd/${name}`).startsWith("socket:");
+        needs[isSocket ? "sockets" : "files"]++;
+      }
     } catch {
-      // It has ended meanwhile.
+      // It has ended, or closed one, meanwhile.
     }
   }
   return needs;

@@ -1,94 +1,53 @@
-// A cable between a process and a server on loopback: pulled out, silent, or put into another server's port at will.
+// A cable between a process and a server on loopback: pulled out, silent, or put into another server's port at will. It is
+// a process of its own, so that what it carries does not wait for whatever the test is doing.
 // Refuses to look into what it carries.
-import { connect, createServer } from "node:net";
-import type { AddressInfo, Socket } from "node:net";
+import { join } from "node:path";
+import type { SwitchNews, SwitchOrder } from "./tcp-switch-process.ts";
+import { withParent } from "./server.ts";
 
 export interface TcpSwitch {
   /** On loopback; connections to it are carried to the server. */
   port: number;
   /** New connections go to this port of loopback; those that are open stay where they are. */
-  pointTo(port: number): void;
+  pointTo(port: number): Promise<void>;
   /** Every connection is reset, and new ones are until `restore`. */
-  cut(): void;
+  cut(): Promise<void>;
   /** Connections stay open, new ones too, and nothing arrives any more: what a network does that loses every packet. */
-  silence(): void;
+  silence(): Promise<void>;
   /** Carries again. What was silent is reset: its other end has forgotten it long ago. */
-  restore(): void;
-  /** Connections that are open now. */
-  readonly open: number;
-  stop(): void;
+  restore(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 export async function startSwitch(target: number): Promise<TcpSwitch> {
-  let toPort = target;
-  let state: "carries" | "cut" | "silent" = "carries";
-  const pairs = new Set<{ client: Socket; server: Socket | undefined }>();
-
-  function resetAll(): void {
-    for (const { client, server } of pairs) {
-      client.resetAndDestroy();
-      server?.resetAndDestroy();
-    }
-    pairs.clear();
-  }
-
-  const listener = createServer((client) => {
-    client.on("error", () => undefined);
-    if (state === "cut") {
-      client.resetAndDestroy();
-      return;
-    }
-    const pair: { client: Socket; server: Socket | undefined } = { client, server: undefined };
-    pairs.add(pair);
-    client.on("close", () => {
-      pairs.delete(pair);
-      // In silence nobody hears that the other end has gone.
-      if (state !== "silent") pair.server?.destroy();
+  const orders: (() => void)[] = [];
+  const started = Promise.withResolvers<number>();
+  const child = Bun.spawn(
+    [...withParent(), process.execPath, join(import.meta.dir, "tcp-switch-process.ts"), String(target)],
+    {
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "inherit",
+      ipc(news: SwitchNews) {
+        if ("port" in news) started.resolve(news.port);
+        else orders[news.done]?.();
+      },
+    },
+  );
+  const order = (act: SwitchOrder["act"], port?: number) =>
+    new Promise<void>((resolve) => {
+      const number = orders.push(resolve) - 1;
+      child.send({ number, act, ...(port === undefined ? {} : { port }) } satisfies SwitchOrder);
     });
-    if (state === "silent") return;
-    const server = connect(toPort, "127.0.0.1");
-    pair.server = server;
-    client.setNoDelay(true);
-    server.setNoDelay(true);
-    server.on("error", () => client.resetAndDestroy());
-    server.on("close", () => {
-      if (state !== "silent") client.destroy();
-    });
-    client.on("data", (part) => {
-      if (state !== "carries") return;
-      if (!server.write(part)) client.pause();
-    });
-    server.on("drain", () => client.resume());
-    server.on("data", (part) => {
-      if (state !== "carries") return;
-      if (!client.write(part)) server.pause();
-    });
-    client.on("drain", () => server.resume());
-  });
-  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
   return {
-    port: (listener.address() as AddressInfo).port,
-    pointTo(port) {
-      toPort = port;
-    },
-    cut() {
-      state = "cut";
-      resetAll();
-    },
-    silence() {
-      state = "silent";
-    },
-    restore() {
-      const wasSilent = state === "silent";
-      state = "carries";
-      if (wasSilent) resetAll();
-    },
-    get open() {
-      return pairs.size;
-    },
-    stop() {
-      resetAll();
-      listener.close();
+    port: await started.promise,
+    pointTo: (port) => order("point", port),
+    cut: () => order("cut"),
+    silence: () => order("silence"),
+    restore: () => order("restore"),
+    async stop() {
+      child.kill("SIGKILL");
+      await child.exited;
     },
   };
 }

@@ -12,7 +12,8 @@ import { knownSchemas, schemaOf } from "../../db/migrate.ts";
 import { BACKUP_LATE_SECONDS, backupAge, backupState } from "../backup/state.ts";
 import { createSealer, KEY_FILE, keyFingerprint, keySecret } from "../kit/seal.ts";
 import { findNodeId } from "../ledger/installation.ts";
-import { countWaiting } from "../ledger/journal/journal.ts";
+import { countWaiting, surveyAll } from "../ledger/journal/journal.ts";
+import { recover } from "../ledger/journal/recovery.ts";
 import { findStorePosition } from "../ledger/node-lease.ts";
 import { internalRow, opensCheck, ROTATION_KEY, SEAL_CHECK_KEY } from "../options/seal-keys.ts";
 import type { CheckRow, Finding } from "./report.ts";
@@ -245,6 +246,16 @@ async function journal(db: Database, { dataDir }: BookSettings): Promise<Finding
   const nodeId = existsSync(dataDir) ? findNodeId(dataDir) : undefined;
   const stored = nodeId === undefined ? undefined : await findStorePosition(db, nodeId);
   if (!stored) return { status: "ok", text: "none yet" };
+  const { findings } = recover(surveyAll(dataDir, stored), stored);
+  const [first] = findings;
+  if (first)
+    return {
+      status: "fail",
+      text: `${first.sentence}${findings.length > 1 ? ` (and ${findings.length - 1} more)` : ""}`,
+      advice:
+        "The database was set back further than the journal reaches, or files are gone: weir journal check, enter and skip.",
+      figures: { findings: findings.length },
+    };
   const waiting = countWaiting(dataDir, stored);
   return {
     status: waiting > 1000 ? "warn" : "ok",

@@ -7,9 +7,12 @@ import { ChannelStatus } from "../../shared/enums.ts";
 import { jsonObject } from "../../shared/json-object.ts";
 import { BACKUP_LATE_SECONDS, backupAge, backupState } from "../backup/state.ts";
 import type { Deps } from "../deps.ts";
+import type { LossReason } from "../ledger/node-lease.ts";
 import type { InboxService } from "./inbox.ts";
 import { closedTimes } from "./items.ts";
+import { nodeName as nameOf, stoppedCause } from "./ledger-causes.ts";
 import { createMarginLook } from "./margin-look.ts";
+import { lookAtNodes } from "./node-look.ts";
 
 /** Space on the disk that holds a path: as node:fs tells it. */
 type DiskSpace = (path: string) => Promise<{ bsize: number; blocks: number; bavail: number }>;
@@ -22,6 +25,8 @@ interface LedgerCondition {
   lost: number;
   /** For how long the shared database has not answered; 0 for the embedded one. */
   silentMs: number;
+  /** Why nothing is answered until the next start; undefined: it is. */
+  stoppedBy: LossReason | undefined;
 }
 
 export interface LookDeps extends Pick<
@@ -52,8 +57,6 @@ const HYSTERESIS = 1.2;
 const HOUR_SECONDS = 3600;
 const GIB = 1024 ** 3;
 const MIB = 1024 ** 2;
-/** Of a node's random name, as people read it. */
-const NODE_CHARACTERS = 8;
 /** What the journal leaves beside itself (ledger/journal). */
 const REFUSED_FILE = "refused-settlements.jsonl";
 const PUT_AWAY = ".foreign-";
@@ -72,6 +75,7 @@ export function startLooks(deps: LookDeps): Looks {
     },
     () => lookAtDisk(deps),
     () => lookAtFiles(deps),
+    () => lookAtNodes(deps),
     () => lookAtBackups(deps),
     () => lookAtPrices(deps),
     () => lookAtChannels(deps),
@@ -111,7 +115,7 @@ export function startLooks(deps: LookDeps): Looks {
 
 const isAboutPrices = (key: string): boolean => /^Model(Ratio|Price)$|^SelfUseModeEnabled$/.test(key);
 
-const nodeName = ({ nodeId }: Pick<Deps, "nodeId">): string => nodeId.slice(0, NODE_CHARACTERS);
+const nodeName = ({ nodeId }: Pick<Deps, "nodeId">): string => nameOf(nodeId);
 
 function lookAtDatabase({ inbox, nodeId, condition, awayMs = AWAY_MS }: LookDeps): void {
   if (condition().silentMs >= awayMs)
@@ -121,14 +125,16 @@ function lookAtDatabase({ inbox, nodeId, condition, awayMs = AWAY_MS }: LookDeps
 
 /** Answers how many were lost until now. */
 function lookAtLedger({ inbox, nodeId, condition }: LookDeps, lostBefore: number): number {
-  const { canRecord, lost } = condition();
+  const { canRecord, lost, stoppedBy } = condition();
+  if (stoppedBy) inbox.keep(stoppedCause(nodeId, stoppedBy));
+  else inbox.gone("node_stopped", nodeId);
   const cause = {
     kind: "settlement_lost",
     subject: nodeId,
     params: { node: nodeName({ nodeId }), lost },
   } as const;
   if (lost > lostBefore) inbox.raise(cause, lost - lostBefore);
-  else if (!canRecord) inbox.keep(cause);
+  else if (!canRecord && !stoppedBy) inbox.keep(cause);
   else inbox.gone("settlement_lost", nodeId);
   return lost;
 }

@@ -24,9 +24,10 @@ import { createLedgerHealth } from "./ledger-health.ts";
 import type { LedgerHealth } from "./ledger-health.ts";
 import type { LimitBook } from "../limits/limits.ts";
 import { takeLease } from "./node-lease.ts";
-import type { NodeLease } from "./node-lease.ts";
+import type { LossReason, NodeLease } from "./node-lease.ts";
 import { createOutageWatch, OUTAGE_MS } from "./outage.ts";
 import type { OutageWatch } from "./outage.ts";
+import type { Fall } from "./postgres-apply.ts";
 import { createPostgresStore } from "./postgres-store.ts";
 import { ledgerDown, refusalOf } from "./refusals.ts";
 import type { HoldKeeper } from "./reservation.ts";
@@ -49,12 +50,19 @@ export interface LedgerService extends Ledger {
   /** Settlements that are durable in the journal but not yet in the tables. */
   backlog(): number;
   /** For the inbox: whether calls can be recorded, what was lost since the start, how long the database is silent. */
-  condition(): { canRecord: boolean; lost: number; silentMs: number };
+  condition(): {
+    canRecord: boolean;
+    lost: number;
+    silentMs: number;
+    /** Why this process answers no calls any more, until it is started again; undefined: it does. */
+    stoppedBy: LossReason | undefined;
+  };
   /**
    * For those who watch: what waits for the tables and for how long, what was lost or refused since the
-   * start, and how many answers left before the commit that they should have waited for (DURABILITY=database).
+   * start, how many answers left before the commit that they should have waited for (DURABILITY=database), and how often the
+   * database was found in an older state.
    */
-  lag(): { waiting: number; oldestMs: number; refused: number; early: number };
+  lag(): { waiting: number; oldestMs: number; refused: number; early: number; falls: number };
 }
 
 export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "options" | "dataDir" | "nodeId"> {
@@ -75,6 +83,8 @@ export interface LedgerDeps extends Pick<Deps, "db" | "clock" | "logger" | "opti
   balances?: BalanceWatch;
   /** What the node tells of itself (node-lease.ts). */
   figures?: () => Promise<string | undefined>;
+  /** Told when the database was found in an older state than it had been. */
+  fellBack?: (fall: Fall) => void;
   /** Told how long each durable write to the journal took. */
   synced?: (ms: number) => void;
 }
@@ -89,7 +99,15 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const journal = watchJournal(opened, { monotonicMs, synced: deps.synced ?? (() => undefined) });
   const lease = await takeLease(deps);
   const outage = db.client ? undefined : createOutageWatch({ ...deps, monotonicMs });
-  const { store, gate } = openStore({ ...deps, databaseWaitMs, monotonicMs }, { lease, journal, outage });
+  let falls = 0;
+  const fellBack = (fall: Fall): void => {
+    falls++;
+    deps.fellBack?.(fall);
+  };
+  const { store, gate } = openStore(
+    { ...deps, databaseWaitMs, monotonicMs, fellBack },
+    { lease, journal, outage },
+  );
   const { limits } = deps;
   const available: Ledger["available"] = (payers) => availableTo(payers, outage);
   const shared =
@@ -153,12 +171,13 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       canRecord: health.canRecord(),
       lost: queue.lost(),
       silentMs: outage?.silentMs() ?? 0,
+      stoppedBy: lease.lostBy,
     }),
     lag() {
       const waiting = store.backlog();
       const oldestMs = journal.oldestMs(journal.lastPosition - waiting);
       const refused = queue.lost() + journal.refused();
-      return { waiting, oldestMs, refused, early: gate?.early() ?? 0 };
+      return { waiting, oldestMs, refused, early: gate?.early() ?? 0, falls };
     },
     place: () => outage?.place() ?? LONE_NODE,
     entered,
@@ -166,11 +185,12 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
     async close() {
       upkeep.stop();
       await flush();
+      const isWhole = store.backlog() === 0;
       health.close();
       store.close();
       await outage?.close();
       journal.close();
-      await lease.release();
+      await lease.release(isWhole);
     },
   };
 }

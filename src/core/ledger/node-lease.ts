@@ -3,7 +3,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { hostname } from "node:os";
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, gte, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
 import { lookEvery } from "../../db/look-around.ts";
@@ -15,6 +15,8 @@ const LEASE_SECONDS = 30;
 const RENEW_MS = 5000;
 /** With every so many renewals the node tells how it is. */
 const TELL_RENEWALS = 3;
+/** Between two renewals the mark is looked at so often: a database that fell back is noticed while nobody calls, too. */
+const MARK_MS = 1000;
 /** Renewals come every five seconds, heard or not: this long without one the process was frozen, with its machine or alone. */
 const STALE_MS = 20_000;
 const LOOK_MS = 1000;
@@ -35,6 +37,12 @@ export class NodeTaken extends Error {
 /** Nothing more may be entered under this node id by this process. */
 export class LeaseLost extends Error {}
 
+/**
+ * Why a process answers no more: another one has its node id, the database does not know the node, or the tables fell back
+ * further than its journal reaches.
+ */
+export type LossReason = "taken" | "unknown" | "missing";
+
 export interface NodeLease {
   readonly nodeId: string;
   /** Stands in every statement that moves the mark. */
@@ -42,18 +50,26 @@ export interface NodeLease {
   readonly position: StorePosition;
   /** False once another process has taken the lease, or the tables fell back too far: nothing more may be answered. */
   readonly isHeld: boolean;
+  /** Undefined while it is held. */
+  readonly lostBy: LossReason | undefined;
   /** The process stood still so long that another may have taken the lease unheard: ask `confirm` before an answer. */
   isStale(): boolean;
   /** Throws LeaseLost when another has; in an outage of the database nobody can. */
   confirm(): Promise<void>;
   /** The mark as it stands in the tables now; throws LeaseLost when they are another process's. */
   look(): Promise<number>;
-  /** Calls with the mark at each renewal of the lease. */
-  watchMark(listener: (mark: number) => void): void;
-  /** Ends it with a sentence. */
-  lose(reason: string): void;
-  /** Lets go of the lease, so that the next start need not wait for it. */
-  release(): Promise<void>;
+  /**
+   * Calls with the mark once a second, and where the row is older than what this process wrote of itself: an older state of
+   * the database was put back, or a standby was promoted that lacked the last commits.
+   */
+  watchMark(listener: (mark: number, isOlder: boolean) => void): void;
+  /** Ends it, with a sentence for the log. */
+  lose(why: LossReason, sentence: string): void;
+  /**
+   * Lets go of the lease, so that the next start need not wait for it. Not where entries of the journal are in no table yet:
+   * then it ends by itself, and the node counts as lost until somebody enters them.
+   */
+  release(isWhole?: boolean): Promise<void>;
 }
 
 export interface LeaseDeps {
@@ -89,6 +105,8 @@ interface LeaseContext extends LeaseDeps {
   isShared: boolean;
   now: SQL<number>;
   leaseEnd: SQL;
+  /** So often the lease was renewed. */
+  renewals: number;
 }
 
 function contextOf(deps: LeaseDeps): LeaseContext {
@@ -101,6 +119,7 @@ function contextOf(deps: LeaseDeps): LeaseContext {
     isShared,
     now: isShared ? sql<number>`floor(extract(epoch from now()))` : sql<number>`unixepoch()`,
     leaseEnd: isShared ? sql`floor(extract(epoch from now())) + ${leaseSeconds}` : sql`0`,
+    renewals: 0,
   };
 }
 
@@ -111,6 +130,7 @@ interface LeaseRow {
   journaled: number;
   leaseUntil: number;
   place: string;
+  updatedAt: number;
   now: number;
 }
 
@@ -124,6 +144,7 @@ async function findRow({ db, nodeId, now }: LeaseContext): Promise<LeaseRow | un
       journaled: nodes.journaled,
       leaseUntil: nodes.leaseUntil,
       place: nodes.place,
+      updatedAt: nodes.updatedAt,
       now: now.mapWith(Number),
     })
     .from(nodes)
@@ -165,8 +186,8 @@ export async function takeLease(deps: LeaseDeps): Promise<NodeLease> {
     }
     const taken = await raiseIncarnation(context, row);
     if (taken) {
-      const { incarnation, ...position } = taken;
-      return keepLease(context, incarnation, position);
+      const { incarnation, updatedAt, ...position } = taken;
+      return keepLease(context, { incarnation, updatedAt }, position);
     }
   }
 }
@@ -175,7 +196,7 @@ export async function takeLease(deps: LeaseDeps): Promise<NodeLease> {
 async function raiseIncarnation(
   { db, nodeId, place, leaseEnd, now }: LeaseContext,
   row: LeaseRow,
-): Promise<Pick<LeaseRow, "incarnation" | "mark" | "journaled" | "history"> | undefined> {
+): Promise<Pick<LeaseRow, "incarnation" | "mark" | "journaled" | "history" | "updatedAt"> | undefined> {
   const { nodes } = db.t;
   const [taken] = await db.orm
     .update(nodes)
@@ -192,6 +213,7 @@ async function raiseIncarnation(
       mark: nodes.mark,
       journaled: nodes.journaled,
       history: nodes.history,
+      updatedAt: nodes.updatedAt,
     });
   return taken;
 }
@@ -201,65 +223,91 @@ function inTime<T>(work: Promise<T>): Promise<T | undefined> {
 }
 
 /** The lease from here on: renewed by a timer where nodes share the database. */
-function keepLease(context: LeaseContext, incarnation: number, position: StorePosition): NodeLease {
-  const { db, logger, clock, nodeId, dataDir, isShared, leaseEnd, now } = context;
+function keepLease(
+  context: LeaseContext,
+  { incarnation, updatedAt }: Pick<LeaseRow, "incarnation" | "updatedAt">,
+  position: StorePosition,
+): NodeLease {
+  const { db, logger, clock, nodeId, dataDir, isShared } = context;
   const { nodes } = db.t;
-  let renewals = 0;
   const own = and(eq(nodes.nodeId, nodeId), eq(nodes.incarnation, incarnation));
-  let isHeld = true;
+  let lostBy: LossReason | undefined;
   /** When the database last had a chance to say whose the lease is, with whatever outcome. */
   let checkedAtMs = clock.monotonicMs();
-  let onMark = (_mark: number) => {};
-  let isRenewing = false;
+  /** What this process wrote into its row last, by the database's clock. */
+  let writtenAt = updatedAt;
+  /** The row was found older than that, and nobody has been told yet. */
+  let isOlder = false;
+  let onMark = (_mark: number, _isOlder: boolean) => {};
 
-  function lose(reason: string): void {
-    if (!isHeld) return;
-    isHeld = false;
-    logger.error(`no more calls are answered: ${reason}`, { node: nodeId, dataDir });
+  function lose(why: LossReason, sentence: string): void {
+    if (lostBy) return;
+    lostBy = why;
+    logger.error(`no more calls are answered: ${sentence}`, { node: nodeId, dataDir });
   }
 
   async function look(): Promise<number> {
+    // Before the question: what is written meanwhile may not be seen yet.
+    const known = writtenAt;
     const row = await findRow(context);
+    if (row && row.updatedAt < known) {
+      isOlder = true;
+      writtenAt = Math.min(writtenAt, row.updatedAt);
+    }
     if (row?.incarnation === incarnation) return row.mark;
-    const mark = row && (await restoreIncarnation(context, incarnation, row));
-    if (mark !== undefined) return mark;
-    lose(
-      row
-        ? "another process has taken this node's id. Stop this one, and give each node a DATA_DIR of its own"
-        : "the database does not know this node any more. Stop it, and see which database DATABASE_URL names",
-    );
+    const restored = row && (await restoreIncarnation(context, incarnation, row));
+    if (restored) {
+      isOlder = true;
+      writtenAt = restored.updatedAt;
+      return restored.mark;
+    }
+    if (row)
+      lose(
+        "taken",
+        "another process has taken this node's id. Stop this one, and give each node a DATA_DIR of its own",
+      );
+    else
+      lose(
+        "unknown",
+        "the database does not know this node any more. Stop it, and see which database DATABASE_URL names",
+      );
     throw new LeaseLost();
   }
 
-  async function renew(): Promise<void> {
-    if (isRenewing || !isHeld) return;
-    isRenewing = true;
+  /** The mark, after the row was written; undefined: it is older than what was written last, or another process's. */
+  async function renew(): Promise<number | undefined> {
+    const written = await writeLease(context, and(own, gte(nodes.updatedAt, writtenAt)));
+    writtenAt = written?.updatedAt ?? writtenAt;
+    return written?.mark;
+  }
+
+  async function round(isRenewal: boolean): Promise<boolean> {
+    if (lostBy) return true;
     try {
-      const isTelling = renewals++ % TELL_RENEWALS === 0;
-      const figures = isTelling && context.figures ? await inTime(context.figures()) : undefined;
-      const renewed = db.orm
-        .update(nodes)
-        .set({ leaseUntil: leaseEnd, updatedAt: now, ...(figures === undefined ? {} : { figures }) })
-        .where(own)
-        .returning({ mark: nodes.mark });
-      const [row] = await within(DATABASE_WAIT_MS, Promise.resolve(renewed));
-      onMark(row ? row.mark : await within(DATABASE_WAIT_MS, look()));
+      const mark = (isRenewal ? await renew() : undefined) ?? (await within(DATABASE_WAIT_MS, look()));
+      const wasOlder = isOlder;
+      isOlder = false;
+      onMark(mark, wasOlder);
+      return true;
     } catch (error) {
       // In an outage nobody can take the lease either: the journal rides it out.
-      logger.debug("the lease of the node id could not be renewed", { error: String(error) });
+      logger.debug("the lease of the node id could not be looked at", { error: String(error) });
+      return false;
     } finally {
       checkedAtMs = clock.monotonicMs();
-      isRenewing = false;
     }
   }
-  const stop = isShared ? lookEvery(RENEW_MS, () => void renew()) : undefined;
+  const stop = isShared ? comeRound(round) : undefined;
 
   return {
     nodeId,
     incarnation,
     position,
     get isHeld() {
-      return isHeld;
+      return lostBy === undefined;
+    },
+    get lostBy() {
+      return lostBy;
     },
     isStale: () => isShared && clock.monotonicMs() - checkedAtMs > STALE_MS,
     async confirm() {
@@ -275,9 +323,9 @@ function keepLease(context: LeaseContext, incarnation: number, position: StorePo
       onMark = listener;
     },
     lose,
-    async release() {
+    async release(isWhole = true) {
       stop?.();
-      if (!isShared || !isHeld) return;
+      if (!isShared || lostBy || !isWhole) return;
       const letting = Promise.resolve(db.orm.update(nodes).set({ leaseUntil: 0 }).where(own));
       await within(DATABASE_WAIT_MS, letting).catch(() => undefined);
     },
@@ -285,22 +333,59 @@ function keepLease(context: LeaseContext, incarnation: number, position: StorePo
 }
 
 /**
- * The mark, where an older state of the database was put back: the lease is still this process's, whose directory is
+ * Calls `round`, which never rejects, once a second and never twice at a time; each fifth one is to renew, and those that
+ * follow a failure. Returns what ends it.
+ */
+function comeRound(round: (isRenewal: boolean) => Promise<boolean>): () => void {
+  let rounds = 0;
+  let isOverdue = false;
+  let isAtIt = false;
+  async function once(): Promise<void> {
+    isAtIt = true;
+    const isRenewal = ++rounds % (RENEW_MS / MARK_MS) === 0 || isOverdue;
+    isOverdue = !(await round(isRenewal));
+    isAtIt = false;
+  }
+  return lookEvery(MARK_MS, () => {
+    if (!isAtIt) void once();
+  });
+}
+
+/** Undefined where the row is not as the condition says. */
+async function writeLease(
+  context: LeaseContext,
+  where: SQL | undefined,
+): Promise<{ mark: number; updatedAt: number } | undefined> {
+  const { db, leaseEnd, now } = context;
+  const { nodes } = db.t;
+  const isTelling = context.renewals++ % TELL_RENEWALS === 0;
+  const figures = isTelling && context.figures ? await inTime(context.figures()) : undefined;
+  const renewed = db.orm
+    .update(nodes)
+    .set({ leaseUntil: leaseEnd, updatedAt: now, ...(figures === undefined ? {} : { figures }) })
+    .where(where)
+    .returning({ mark: nodes.mark, updatedAt: nodes.updatedAt });
+  const [row] = await within(DATABASE_WAIT_MS, Promise.resolve(renewed));
+  return row;
+}
+
+/**
+ * Mark and moment of the row, where an older state of the database was put back: the lease is still this process's, whose directory is
  * locked, and its incarnation is written again.
  */
 async function restoreIncarnation(
   { db, nodeId, place, leaseEnd, now }: LeaseContext,
   incarnation: number,
   row: LeaseRow,
-): Promise<number | undefined> {
+): Promise<{ mark: number; updatedAt: number } | undefined> {
   if (row.place !== place || row.incarnation >= incarnation) return undefined;
   const { nodes } = db.t;
   const [restored] = await db.orm
     .update(nodes)
     .set({ incarnation, leaseUntil: leaseEnd, updatedAt: now })
     .where(and(eq(nodes.nodeId, nodeId), eq(nodes.incarnation, row.incarnation), eq(nodes.place, place)))
-    .returning({ mark: nodes.mark });
-  return restored?.mark;
+    .returning({ mark: nodes.mark, updatedAt: nodes.updatedAt });
+  return restored;
 }
 
 /** The key under which a database keeps a number of its own. */

@@ -2,6 +2,7 @@
 // It decides nothing: it knows how long the silence lasts and the last count that was heard.
 import { sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
+import { refusesWrites } from "../../db/away.ts";
 import { rawQuery } from "../../db/database.ts";
 import { lookEvery } from "../../db/look-around.ts";
 import type { RawRow } from "../../db/database.ts";
@@ -11,7 +12,7 @@ import type { Deps } from "../deps.ts";
 /** From this age on other nodes spend unseen for so long that each may trust its share only (operations R2.8). */
 export const OUTAGE_MS = 5000;
 const BEAT_MS = 1000;
-/** A node writes every so many beats that it lives, and counts the others; between two it asks only after a silence. */
+/** A node writes every so many beats, and after a silence, that it lives, and counts the others. */
 const SIGN_BEATS = 5;
 const ALIVE_SECONDS = 15;
 const FORGET_SECONDS = 86_400;
@@ -19,9 +20,9 @@ const BEAT_WAIT_MS = 3000;
 const NODE_PREFIX = "node:";
 
 export interface OutageWatch {
-  /** The database has just answered. */
+  /** The database has just answered; counts only while it also takes what is written. */
   answered(): void;
-  /** Since its last answer; about a second at most while all is well. */
+  /** Since its last answer of that kind; about a second at most while all is well. */
   silentMs(): number;
   /** Asks at once; rejects with what the database said, or when it stayed silent. */
   ask(): Promise<void>;
@@ -48,27 +49,41 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
   let rank = 0;
   let beats = 0;
   let isBeating = false;
+  /** False while it answers and takes nothing: what the other nodes charge is in no table then, as in any outage. */
+  let takesWrites = true;
   let stop: (() => void) | undefined;
 
   function run(statement: SQL): Promise<RawRow[]> {
     return within(BEAT_WAIT_MS, Promise.resolve(rawQuery(db.orm, statement)));
   }
 
-  async function beat(): Promise<void> {
-    const isSign = beats++ % SIGN_BEATS === 0;
-    if (!isSign && monotonicMs() - answeredAtMs < BEAT_MS) return;
-    if (isSign)
+  async function sign(): Promise<void> {
+    try {
       await run(
         sql`insert into marks (key, value) values (${key}, ${now})
           on conflict (key) do update set value = excluded.value`,
       );
+      takesWrites = true;
+    } catch (error) {
+      takesWrites &&= !refusesWrites(error);
+      throw error;
+    }
+  }
+
+  function answered(): void {
+    if (takesWrites) answeredAtMs = monotonicMs();
+  }
+
+  async function beat(): Promise<void> {
+    if (beats++ % SIGN_BEATS !== 0 && monotonicMs() - answeredAtMs < BEAT_MS) return;
+    await sign();
     const [row] = await run(
       sql`select count(*) as nodes, count(*) filter (where key < ${key}) as rank from marks
         where key like ${`${NODE_PREFIX}%`} and value > ${now} - ${ALIVE_SECONDS}::bigint`,
     );
     nodes = Math.max(1, Number(row?.nodes ?? 1));
     rank = Math.min(Number(row?.rank ?? 0), nodes - 1);
-    answeredAtMs = monotonicMs();
+    answered();
   }
 
   async function beatQuietly(): Promise<void> {
@@ -80,13 +95,11 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
   }
 
   return {
-    answered() {
-      answeredAtMs = monotonicMs();
-    },
+    answered,
     silentMs: () => monotonicMs() - answeredAtMs,
     async ask() {
       await run(sql`select 1`);
-      answeredAtMs = monotonicMs();
+      answered();
     },
     nodesAlive: () => nodes,
     place: () => ({ nodes, rank }),

@@ -25,6 +25,18 @@ export interface PostgresApplierDeps extends Pick<Deps, "db" | "clock" | "logger
   balances?: BalanceWatch;
   /** Called after each commit. */
   answered?: () => void;
+  /** Called when the tables were found in an older state. */
+  fellBack?: (fall: Fall) => void;
+}
+
+/** The tables were set back under a running process: to an older dump, or to a standby that lacked the last commits. */
+export interface Fall {
+  /** Positions of this node's journal from here on were in them, and are entered again. */
+  from: number;
+  /** Below `from`: nothing of this node is missing. */
+  to: number;
+  /** False where the journal no longer has all of that: nothing more is answered before a person has decided. */
+  isReplayed: boolean;
 }
 
 /** The mark moved without this process: the last commit succeeded unheard, or an older file was put back. */
@@ -40,6 +52,8 @@ export interface PostgresApplier {
   apply(entries: JournalEntry<LedgerItem>[]): Promise<void>;
   /** The mark is looked up before the next entries are applied. */
   doubtMark(): void;
+  /** Looks it up now, and goes back where the tables did; `isOlder`: they did, whatever the mark says. */
+  checkMark(isOlder: boolean): Promise<void>;
 }
 
 type Entries = readonly JournalEntry<LedgerItem>[];
@@ -76,15 +90,17 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
 
   /** An older state of the database was put back: what it lacks is entered again, or nothing more is answered. */
   function goBack(mark: number): void {
-    logger.error("the database fell back: what it lacks is entered again from the journal", {
-      from: applied,
-      to: mark,
-    });
+    const fall = { from: mark + 1, to: applied };
+    logger.error("the database fell back: what it lacks is entered again from the journal", fall);
     try {
       journal.rewind(mark);
       applied = mark;
+      deps.fellBack?.({ ...fall, isReplayed: true });
     } catch (error) {
-      if (error instanceof JournalDamaged) lease.lose(error.message);
+      if (error instanceof JournalDamaged) {
+        lease.lose("missing", error.message);
+        deps.fellBack?.({ ...fall, isReplayed: false });
+      }
       throw error;
     }
   }
@@ -158,6 +174,14 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
     },
     doubtMark() {
       isMarkKnown = false;
+    },
+    async checkMark(isOlder) {
+      const mark = await within(databaseWaitMs, lease.look());
+      if (mark < applied) goBack(mark);
+      else if (isOlder) {
+        logger.error("the database fell back: nothing of this node is missing in it", { mark });
+        deps.fellBack?.({ from: applied + 1, to: applied, isReplayed: true });
+      }
     },
   };
 }

@@ -25,11 +25,17 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   let retry: ReturnType<typeof setTimeout> | undefined;
   let gathering: ReturnType<typeof setTimeout> | undefined;
   let draining: Promise<void> | undefined;
+  /** The row was found behind what is applied, or older than it was: looked at before anything else is entered. */
+  let doubt: { isOlder: boolean } | undefined;
 
   const waiting = (): number => journal.lastPosition - applier.applied;
 
   /** All that there is, or as long as it fills batches or somebody waits. */
   async function drainAll(): Promise<void> {
+    if (doubt && lease.isHeld) {
+      await applier.checkMark(doubt.isOlder);
+      doubt = undefined;
+    }
     while (!isClosed && lease.isHeld) {
       const isThere = await applyBatch(deps, applier);
       if (!isThere) break;
@@ -69,7 +75,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
         patient.resolve(applier.applied, true);
         if (isClosed) letGo();
         // Somebody who waits, or entries that came after the last look.
-        else if (!waiters.isEmpty() || (failures === 0 && !patient.isEmpty())) void kick();
+        else if (!waiters.isEmpty() || (failures === 0 && (doubt || !patient.isEmpty()))) void kick();
         else if (failures === 0 && lease.isHeld && waiting() > 0) gather();
       });
     return draining;
@@ -98,8 +104,10 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       await drainAll();
       hasStarted = true;
       applier.ownBegin(journal.lastPosition + 1);
-      lease.watchMark((mark) => {
-        if (mark >= applier.applied || draining !== undefined) return;
+      lease.watchMark((mark, isOlder) => {
+        // What is being entered moves the mark, and looks at it by itself.
+        if (!isOlder && (mark >= applier.applied || draining !== undefined)) return;
+        doubt = { isOlder: isOlder || doubt?.isOlder === true };
         applier.doubtMark();
         void kick();
       });

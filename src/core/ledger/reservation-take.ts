@@ -149,5 +149,5 @@ function isInTransit(account: UserAccount | TokenAccount | undefined): boolean {
 /** The database answered, and not that it is on its way down or up: waiting does not help. */
 function isRefused(error: unknown): boolean {
   const state = sqlState(error);
-  return /^[0-9A-Z]{5}$/.test(state) && !/^(08|53|55|57|E)/.test(state);
+  return /^[0-9A-Z]{5}$/.test(state) && !/^(08|25006|53|55|57|E)/.test(state);
 }

@@ -50,6 +50,7 @@ export function createSqliteStore(client: BunSqlite, deps: SqliteApplierDeps): L
     failures++;
     if (error instanceof LeaseLost)
       lease.lose(
+        "taken",
         "another process writes to the database file. Stop this one; each needs a DATA_DIR of its own",
       );
     logger[failures === 1 ? "error" : "debug"]("settlements wait for the database", {

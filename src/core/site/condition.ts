@@ -1,6 +1,7 @@
 // How the whole site is, as root reads it: its nodes, its database, its channels, what waits, when the last backup was.
 // Refuses to stand for a database that is away: then this node tells of itself alone.
-import { desc, gt, isNull, or } from "drizzle-orm";
+import { desc, gt, inArray, isNull, or, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import { countRows } from "../../db/database.ts";
 import { backupState } from "../backup/state.ts";
 import type { BackupState } from "../backup/state.ts";
@@ -23,6 +24,8 @@ export interface NodeCondition {
   /** The one that answers. */
   isHere: boolean;
   isLive: boolean;
+  /** It ended without having stopped in order, and nobody entered its journal or gave it up. */
+  isLost: boolean;
   /** Unix seconds of its last word. */
   seenAt: number;
   /** Undefined: it has told nothing yet. */
@@ -46,29 +49,42 @@ type ConditionDeps = Pick<
   "db" | "clock" | "nodeId" | "inbox" | "routing" | "picker" | "keyring" | "ownFigures"
 >;
 
+/** Rows of nodes are dated by the clock that all of them share. */
+const databaseSeconds = (deps: Pick<Deps, "db" | "clock">): SQL<number> =>
+  deps.db.kind === "postgres" ? sql`floor(extract(epoch from now()))::bigint` : sql`${nowSeconds(deps)}`;
+
 const nowSeconds = ({ clock }: Pick<Deps, "clock">): number => Math.floor(clock.nowMs() / 1000);
 
 async function otherNodes(deps: ConditionDeps): Promise<NodeCondition[]> {
   const { db, nodeId } = deps;
   const { nodes } = db.t;
-  const now = nowSeconds(deps);
+  const now = databaseSeconds(deps);
+  const lost = deps.inbox.subjects("node_lost");
   const rows = await db.orm
     .select({
       id: nodes.nodeId,
       seenAt: nodes.updatedAt,
       leaseUntil: nodes.leaseUntil,
       figures: nodes.figures,
+      now: now.mapWith(Number),
     })
     .from(nodes)
-    .where(or(gt(nodes.updatedAt, now - SHOWN_SECONDS), gt(nodes.leaseUntil, now)))
+    .where(
+      or(
+        gt(nodes.updatedAt, sql`${now} - ${SHOWN_SECONDS}`),
+        gt(nodes.leaseUntil, now),
+        inArray(nodes.nodeId, lost),
+      ),
+    )
     .orderBy(desc(nodes.updatedAt))
     .limit(MOST_NODES);
   return rows
     .filter(({ id }) => id !== nodeId)
-    .map(({ id, seenAt, leaseUntil, figures }) => ({
+    .map(({ id, seenAt, leaseUntil, figures, now: atSeconds }) => ({
       id,
       isHere: false,
-      isLive: leaseUntil > 0 && now - seenAt <= SILENT_SECONDS,
+      isLive: leaseUntil > 0 && atSeconds - seenAt <= SILENT_SECONDS,
+      isLost: lost.includes(id),
       seenAt,
       figures: readFigures(figures),
     }));
@@ -92,7 +108,7 @@ export async function siteCondition(deps: ConditionDeps): Promise<SiteCondition>
     asked(() => backupState(db)),
     asked(() => countLetters(deps)),
   ]);
-  const here = { id: nodeId, isHere: true, isLive: true, seenAt: nowSeconds(deps), figures };
+  const here = { id: nodeId, isHere: true, isLive: true, isLost: false, seenAt: nowSeconds(deps), figures };
   return {
     nodes: [here, ...(others ?? [])],
     database: { ...database, kind: db.kind },

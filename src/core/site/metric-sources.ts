@@ -11,7 +11,9 @@ export interface SourceDeps extends Pick<
   "db" | "valkey" | "clock" | "routing" | "picker" | "keyring" | "inbox" | "dataDir" | "version"
 > {
   /** Settlements on their way into the tables. */
-  lag: () => { waiting: number; oldestMs: number; refused: number; early: number };
+  lag: () => { waiting: number; oldestMs: number; refused: number; early: number; falls: number };
+  /** The process answers no calls until it is started again. */
+  isStopped: () => boolean;
   /** Calls in flight. */
   inFlight: () => number;
   /** When each job last succeeded on this node, Unix seconds. */
@@ -43,13 +45,16 @@ export function metricSources(deps: SourceDeps): Source[] {
 }
 
 function memoryValues(deps: SourceDeps): ReturnType<Source> {
-  const { waiting, oldestMs, refused, early } = deps.lag();
+  const { waiting, oldestMs, refused, early, falls } = deps.lag();
   return {
     weir_inflight: [one(deps.inFlight())],
     weir_ledger_waiting: [one(waiting)],
     weir_ledger_oldest_seconds: [one(oldestMs / 1000)],
     weir_settlements_refused_total: [one(refused)],
     weir_settlements_early_total: [one(early)],
+    weir_database_falls_total: [one(falls)],
+    weir_node_stopped: [one(deps.isStopped() ? 1 : 0)],
+    weir_nodes_lost: [one(deps.inbox.subjects("node_lost").length)],
     weir_audit_differences: [one(auditDifferences(deps))],
     weir_job_last_success_seconds: [...deps.jobs()].map(([job, at]) => one(at, { job })),
     weir_build_info: [one(1, { version: deps.version })],

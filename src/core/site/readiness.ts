@@ -9,15 +9,18 @@ const AWAY_MS = 5000;
 interface Condition {
   canRecord: boolean;
   silentMs: number;
+  /** Why the process answers no calls until it is started again; undefined: it does. */
+  stoppedBy: string | undefined;
 }
 
 interface ReadinessReport {
   isReady: boolean;
   /**
    * `draining`: this process ends, with or without calls; `journal`: what a call costs could not be recorded, so that calls
-   * are refused; `degraded`: the database is away, settlements wait in the journal.
+   * are refused; `stopped`: its node id is another process's, or the database fell back further than its journal reaches,
+   * and a person has to decide; `degraded`: the database is away, settlements wait in the journal.
    */
-  status: "ready" | "degraded" | "journal" | "draining";
+  status: "ready" | "degraded" | "journal" | "stopped" | "draining";
 }
 
 export interface Readiness {
@@ -31,7 +34,8 @@ export function createReadiness(condition: () => Condition): Readiness {
   return {
     look() {
       if (isDraining) return { isReady: false, status: "draining" };
-      const { canRecord, silentMs } = condition();
+      const { canRecord, silentMs, stoppedBy } = condition();
+      if (stoppedBy) return { isReady: false, status: "stopped" };
       if (!canRecord) return { isReady: false, status: "journal" };
       return { isReady: true, status: silentMs >= AWAY_MS ? "degraded" : "ready" };
     },

@@ -89,17 +89,18 @@ export async function createAccounts({
       const id = await queries.userIdByAccessToken(sha256Hex(accessToken));
       return id === undefined ? undefined : lookups.user(id);
     },
+    // Other nodes need not wait until this one has read it again.
     async userChanged(id) {
-      await lookups.reloadUser(id);
-      await db.announce("users", [id]);
+      await Promise.all([db.announce("users", [id]), lookups.reloadUser(id)]);
     },
     async usersChanged(ids) {
-      for (const id of ids) await lookups.reloadUser(id);
-      await db.announce("users", ids);
+      const reloadAll = async (): Promise<void> => {
+        for (const id of ids) await lookups.reloadUser(id);
+      };
+      await Promise.all([db.announce("users", ids), reloadAll()]);
     },
     async tokenChanged(id) {
-      await lookups.reloadToken(id);
-      await db.announce("tokens", [id]);
+      await Promise.all([db.announce("tokens", [id]), lookups.reloadToken(id)]);
     },
     keepUser(account) {
       const entry = users.get(account.id);

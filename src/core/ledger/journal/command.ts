@@ -71,9 +71,11 @@ async function look({ db, dataDir }: JournalCommandDeps): Promise<Situation | un
   // Taken as a start takes it: a process elsewhere that lives under this id is not worked against.
   const logger = { debug() {}, info() {}, warn() {}, error() {} };
   const lease = await takeLease({ db, logger, clock: systemClock, nodeId, dataDir });
-  await lease.release();
   const files = surveyAll(dataDir, lease.position);
-  return { nodeId, stored: lease.position, files, found: recover(files, lease.position) };
+  const found = recover(files, lease.position);
+  // A journal that was only looked at is not entered: its node stays lost for the others.
+  await lease.release(found.end === lease.position.mark && found.findings.length === 0);
+  return { nodeId, stored: lease.position, files, found };
 }
 
 function report({ say }: JournalCommandDeps, { stored, found }: Situation): number {

@@ -1,0 +1,60 @@
+// Nodes that are gone without a word: their lease has ended, they never let go of it, and nobody entered their journal since.
+// Refuses to trust this machine's clock: the database says how long ago a lease ended.
+import { and, gt, lt, ne, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import type { Deps } from "../deps.ts";
+import type { InboxService } from "./inbox.ts";
+import { closedTimes } from "./items.ts";
+import { lostCause } from "./ledger-causes.ts";
+
+/** A restart takes less; a machine that starts anew as well. */
+const LOST_SECONDS = 120;
+const MOST_LOST = 100;
+
+interface LostNode {
+  id: string;
+  /** Unix seconds on the database's clock. */
+  leaseUntil: number;
+  goneSeconds: number;
+}
+
+const now: SQL<number> = sql<number>`floor(extract(epoch from now()))::bigint`;
+
+/**
+ * Where nodes share a database: those whose lease ended two minutes ago or earlier and was never given back. A clean stop,
+ * a start on the same data, and `weir journal` give it back.
+ */
+async function lostNodes({ db, nodeId }: Pick<Deps, "db" | "nodeId">): Promise<LostNode[]> {
+  if (db.kind !== "postgres") return [];
+  const { nodes } = db.t;
+  const rows = await db.orm
+    .select({ id: nodes.nodeId, leaseUntil: nodes.leaseUntil, now: now.mapWith(Number) })
+    .from(nodes)
+    .where(
+      and(
+        gt(nodes.leaseUntil, 0),
+        lt(nodes.leaseUntil, sql`${now} - ${LOST_SECONDS}`),
+        ne(nodes.nodeId, nodeId),
+      ),
+    )
+    .orderBy(nodes.leaseUntil)
+    .limit(MOST_LOST);
+  return rows.map(({ id, leaseUntil, now: at }) => ({ id, leaseUntil, goneSeconds: at - leaseUntil }));
+}
+
+/** An item that was closed after the loss stays closed: somebody knows that nothing will come back. */
+export async function lookAtNodes(
+  deps: Pick<Deps, "db" | "nodeId"> & { inbox: Pick<InboxService, "keep" | "gone" | "subjects"> },
+): Promise<void> {
+  const { db, inbox } = deps;
+  const lost = await lostNodes(deps);
+  const open = inbox.subjects("node_lost");
+  for (const id of open) if (!lost.some((node) => node.id === id)) inbox.gone("node_lost", id);
+  if (lost.length === 0) return;
+  const ids = lost.map(({ id }) => id);
+  const closedAt = await closedTimes(db, "node_lost", ids);
+  for (const { id, leaseUntil, goneSeconds } of lost) {
+    if (!open.includes(id) && (closedAt.get(id) ?? 0) >= leaseUntil) continue;
+    inbox.keep(lostCause(id, goneSeconds));
+  }
+}

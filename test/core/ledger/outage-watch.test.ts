@@ -1,0 +1,40 @@
+// The watch over the shared database, held against one that answers and takes nothing: a standby before it is promoted.
+// Refuses a real server: what is asked here is when an answer counts, by a clock of the test's own.
+import { expect, test } from "bun:test";
+import type { Database } from "../../../src/db/database.ts";
+import { createOutageWatch, OUTAGE_MS } from "../../../src/core/ledger/outage.ts";
+import { untilSo } from "../../support/turns.ts";
+
+test("a database that only reads is away: its answers do not count until it takes what is written", async () => {
+  let nowMs = 0;
+  let isReadOnly = false;
+  let refused = 0;
+  let asked = 0;
+  const orm = {
+    // As drizzle hands a statement on: the text tells writes from questions.
+    execute(statement: { queryChunks: { value?: string[] }[] }) {
+      asked++;
+      const isWrite = statement.queryChunks[0]?.value?.[0]?.startsWith("insert") === true;
+      if (!isReadOnly || !isWrite) return Promise.resolve([{ nodes: 2, rank: 0 }]);
+      refused++;
+      return Promise.reject(Object.assign(new Error("read-only transaction"), { code: "25006" }));
+    },
+  };
+  const db = { kind: "postgres", orm } as unknown as Database;
+  const watch = createOutageWatch({ db, nodeId: "one", monotonicMs: () => nowMs });
+  await watch.start();
+  expect([watch.silentMs(), watch.nodesAlive()]).toEqual([0, 2]);
+
+  isReadOnly = true;
+  nowMs = OUTAGE_MS + 1;
+  await untilSo(() => refused >= 2);
+  // Whoever reads gets answers all the time.
+  watch.answered();
+  await watch.ask();
+  expect(watch.silentMs()).toBe(nowMs);
+
+  isReadOnly = false;
+  await untilSo(() => watch.silentMs() === 0);
+  expect(asked).toBeGreaterThan(4);
+  await watch.close();
+});

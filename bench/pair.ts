@@ -53,12 +53,17 @@ async function loadOf({ name, gateway }: Side, load: string, seconds: number): P
   return result;
 }
 
-/** More calls until the process has answered enough of them, then some seconds of the load itself. */
-async function warm(side: Side, load: string): Promise<void> {
+/**
+ * More calls until each process has answered enough of them, then some seconds of the load itself. In turn: the engine throws
+ * away what it compiled and nobody ran for some twenty seconds.
+ */
+async function warm(sides: readonly Side[], load: string): Promise<void> {
   const loop = load.endsWith("s") ? String(WARM_CONCURRENCY) : load;
-  let calls = 0;
-  while (calls < WARM_CALLS) calls += (await loadOf(side, loop, 2)).requests;
-  if (load !== loop) await loadOf(side, load, WARM_SECONDS);
+  const calls = sides.map(() => 0);
+  while (Math.min(...calls) < WARM_CALLS)
+    for (const [at, side] of sides.entries())
+      calls[at] = (calls[at] ?? 0) + (await loadOf(side, loop, 2)).requests;
+  if (load !== loop) for (const side of sides) await loadOf(side, load, WARM_SECONDS);
 }
 
 /** A line for each side; `resultsOf` names what is compared. */
@@ -103,7 +108,7 @@ try {
   }
   for (let second = 0; second < COLD_SECONDS; second++)
     for (const side of sides) side.cold.push(await loadOf(side, load, 1));
-  for (const side of sides) await warm(side, load);
+  await warm(sides, load);
   for (let round = 0; round < Number(rounds); round++)
     for (const side of sides) side.results.push(await loadOf(side, load, 1));
   say("cold", sides, ({ cold }) => cold);

@@ -113,9 +113,9 @@ export interface StreamMeter {
   readonly state: MeterState;
   push: (frame: WireFrame) => void;
   /**
-   * In place of `push`, for the bytes of a whole event that is one data line: meters it without decoding it, where it is the
-   * last plain frame again but for its text, of at most so many UTF-16 units. Answers by how many bytes that text is longer
-   * than its UTF-16 length; -1 where the frame has to be pushed, and nothing was metered. Absent: every frame has to be pushed.
+   * In place of `push`, for the bytes of whole events: meters them without decoding them, where each is the last plain frame
+   * again but for its text, of at most so many UTF-16 units together. Answers by how many bytes these texts are longer than
+   * their UTF-16 length; -1 where the frames have to be pushed, and nothing was metered. Absent: every frame has to be.
    */
   skim?: ((bytes: Uint8Array, mostUnits: number) => number) | undefined;
 }

@@ -5,6 +5,10 @@
 export interface PlainShape {
   readonly before: Uint8Array;
   readonly behind: Uint8Array;
+  /** How a text with escapes counts: as it is written, or not without being read. */
+  readonly escapes: "written" | "read";
+  /** Bytes of all texts that `plainTextLength` measured last. */
+  textBytes: number;
 }
 
 const QUOTE = 0x22;
@@ -18,45 +22,53 @@ const FOUR_BYTES = 0xf0;
 const { compare } = Buffer.prototype;
 
 /**
- * The shape of an event of one data line whose JSON has these texts around the content. Null where they are no plain
- * ASCII, or the bytes are not such an event: `data: `, the JSON, and a blank line.
+ * The shape of an event that has these texts around its own. Null where they are no plain ASCII, or the bytes are no such
+ * event.
  */
 export function plainShapeOf(
   bytes: Uint8Array,
-  { before, behind }: { before: string; behind: string },
+  { before, behind, escapes }: { before: string; behind: string } & Pick<PlainShape, "escapes">,
 ): PlainShape | null {
-  const head = Buffer.from(`data: ${before}`, "utf8");
-  const tail = Buffer.from(`${behind}\n\n`, "utf8");
-  if (head.length !== before.length + 6 || tail.length !== behind.length + 2) return null;
-  const shape = { before: head, behind: tail };
-  return hasShape(shape, bytes) ? shape : null;
+  const head = Buffer.from(before, "utf8");
+  const tail = Buffer.from(behind, "utf8");
+  if (head.length !== before.length || tail.length !== behind.length) return null;
+  const shape = { before: head, behind: tail, escapes, textBytes: 0 };
+  return plainTextLength(shape, bytes) === -1 ? null : shape;
 }
 
-function hasShape({ before, behind }: PlainShape, bytes: Uint8Array): boolean {
-  const { length } = bytes;
-  const end = length - behind.length;
-  if (end <= before.length || bytes[end] !== QUOTE) return false;
-  // Called as a Buffer's method, so that the engine has to make no view of a chunk.
-  return (
-    compare.call(bytes, before, 0, before.length, 0, before.length) === 0 &&
-    compare.call(bytes, behind, 0, behind.length, end, length) === 0
-  );
-}
+/** Longer chunks are read: they are few, and one that is looked at in vain costs no more than a decoded frame. */
+const MAX_BYTES = 16 * 1024;
 
 /**
- * UTF-16 length of the text of an event of this shape; -1 where the event has another one, or its text ends before, is empty
- * or is no text of one line. Escapes count as they are written.
+ * UTF-16 length of the texts of a chunk that is whole events of this shape and nothing else; -1 where it is not, where one of
+ * the texts is empty or has to be read, and above 16 KB.
  */
 export function plainTextLength(shape: PlainShape, bytes: Uint8Array): number {
-  if (!hasShape(shape, bytes)) return -1;
-  const end = bytes.length - shape.behind.length;
-  // An escaped quote would be part of the text.
-  if (bytes[end - 1] === BACKSLASH) return -1;
+  const { before, behind } = shape;
+  const readsEscapes = shape.escapes === "read";
+  const { length } = bytes;
+  if (length > MAX_BYTES || !isAt(bytes, length - behind.length, behind)) return -1;
   let units = 0;
-  for (let at = shape.before.length; at < end; at++) {
-    const byte = bytes[at] as number;
-    if (byte === QUOTE || byte < FIRST_PRINTABLE) return -1;
-    if ((byte & CONTINUATION_MASK) !== CONTINUATION) units += byte >= FOUR_BYTES ? 2 : 1;
+  let textBytes = 0;
+  for (let at = 0; at < length;) {
+    if (!isAt(bytes, at, before)) return -1;
+    const begin = at + before.length;
+    let end = begin;
+    for (let byte = bytes[end]; byte !== QUOTE; byte = bytes[++end]) {
+      if (byte === undefined || byte < FIRST_PRINTABLE || (byte === BACKSLASH && readsEscapes)) return -1;
+      if ((byte & CONTINUATION_MASK) !== CONTINUATION) units += byte >= FOUR_BYTES ? 2 : 1;
+    }
+    // An escaped quote would be part of the text.
+    if (end === begin || bytes[end - 1] === BACKSLASH || !isAt(bytes, end, behind)) return -1;
+    textBytes += end - begin;
+    at = end + behind.length;
   }
+  shape.textBytes = textBytes;
   return units;
+}
+
+/** Whether these bytes stand there. Called as a Buffer's method, so that the engine has to make no view of a chunk. */
+function isAt(bytes: Uint8Array, at: number, part: Uint8Array): boolean {
+  const end = at + part.length;
+  return at >= 0 && end <= bytes.length && compare.call(bytes, part, 0, part.length, at, end) === 0;
 }

@@ -33,7 +33,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await app.deps.db.orm.update(users).set({ email: mail, emailKey: mail }).where(eq(users.id, user.id));
     const { key } = await app.createToken(user.id, { name: `laptop of ${username}` });
     const { db } = app.deps;
-    const { drawings, identities, outbox, tasks, logs } = db.t;
+    const { drawings, identities, outbox, tasks } = db.t;
     const at = Math.floor(clock.nowMs() / 1000);
     await db.orm.insert(identities).values({
       userId: user.id,
@@ -51,13 +51,13 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       createdAt: at,
       nextAt: at + 10_000,
     });
-    await db.orm.insert(logs).values({
-      createdAt: at,
+    await app.deps.ledger.log({
       type: 5,
       userId: user.id,
       username,
       content: `${username} could not: ${SECRET_PROMPT}`,
     });
+    await app.deps.ledger.flush();
     const given = { id: user.id, quota_change: 700, quota_reason: `for ${username}` };
     expect((await app.call<Told>("PUT", "/api/user/", given, admin)).body.success).toBe(true);
     return { ...user, key };
@@ -147,16 +147,15 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       true,
     );
     // A row that is written late, by a call that was under way.
-    const { logs, marks, users } = app.deps.db.t;
-    const late = {
-      createdAt: 1,
+    const { marks, users } = app.deps.db.t;
+    await app.deps.ledger.log({
       type: 5,
       userId: gisela.id,
       username: "gisela",
       tokenName: "laptop of gisela",
-      quota: 0,
-    };
-    await app.deps.db.orm.insert(logs).values({ ...late, content: "模型倍率 1.00" });
+      content: "模型倍率 1.00",
+    });
+    await app.deps.ledger.flush();
     await resumeErasures(app.deps);
     const dump: string[] = [];
     for (const table of Object.values(app.deps.db.t))

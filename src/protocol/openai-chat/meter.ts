@@ -72,7 +72,9 @@ function createPlainMeter(state: MeterState): {
   const measureFrame = ({ data, bytes }: WireFrame): boolean => {
     if (!measureAlike(data)) return measure(data);
     if (shape === undefined && bytes !== undefined)
-      shape = isWholeObject(data) ? plainShapeOf(bytes, { before, behind }) : null;
+      shape = isWholeObject(data)
+        ? plainShapeOf(bytes, { before: `data: ${before}`, behind: `${behind}\n\n`, escapes: "written" })
+        : null;
     return true;
   };
 
@@ -82,7 +84,7 @@ function createPlainMeter(state: MeterState): {
     if (length <= 0 || length > mostUnits) return -1;
     state.lastWasUsageOnly = false;
     add(length);
-    return bytes.length - shape.before.length - shape.behind.length - length;
+    return shape.textBytes - length;
   };
 
   return { measure: measureFrame, skim };

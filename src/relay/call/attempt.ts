@@ -14,6 +14,7 @@ import type { FailureDetails, FailureKind } from "../../shared/failures.ts";
 import { drainingFailure } from "./call.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Call } from "./call.ts";
+import { fetchInit } from "./fetch-init.ts";
 import type { ReadingOn } from "./in-flight.ts";
 import { cappedAnswer, cutAnswer, fullBody } from "../wire/full-body.ts";
 
@@ -255,12 +256,6 @@ async function errorBody(response: Response, key: string): Promise<unknown> {
   return parseJson(text) ?? text;
 }
 
-function withHost(headers: ConstructorParameters<typeof Headers>[0], host: string): Headers {
-  const all = new Headers(headers);
-  all.set("host", host);
-  return all;
-}
-
 /** What is passed on as it comes: event streams in their several framings. Anything else is read in full. */
 const STREAM_TYPES = /event-?stream|ndjson|stream\+json|jsonl/i;
 
@@ -364,25 +359,21 @@ function explained(error: unknown, cause: AbortCause | undefined, clientSignal: 
   );
 }
 
-/** The request itself; an adapter may send several. */
+/** For adapters, which may send several requests. */
 function sendFor(request: UpstreamRequest, signal: AbortSignal, maxAnswerBytes: number): UpstreamFetch {
   return async (url, init) => {
     const { url: target, host } = await request.reach(url);
-    const sent: BunFetchRequestInit = {
-      ...init,
-      ...AS_SENT,
-      redirect: "manual",
-      signal,
-      // Bun's own idle limit would cut a model that thinks for five minutes.
-      timeout: false,
-    };
-    if (host !== undefined) sent.headers = withHost(init.headers, host);
-    if (request.proxy !== "") sent.proxy = request.proxy;
-    const answered = fetch(target, sent);
-    return request.adapter
-      ? answered.then((answer) => boundedAnswer(unpacked(answer), maxAnswerBytes))
-      : answered;
+    // What an adapter says beside these three holds too.
+    const answer = await fetch(target, { ...init, ...fetchInit(request, init, host, signal) });
+    return boundedAnswer(unpacked(answer), maxAnswerBytes);
   };
+}
+
+/** The request itself. Waited for also where its address is known: calls that came together go on together (lockstep.ts). */
+async function sendPlain(request: UpstreamRequest, signal: AbortSignal): Promise<Response> {
+  const { url, headers, body } = request;
+  const { url: target, host } = await request.reach(url);
+  return unpacked(await fetch(target, fetchInit(request, { method: "POST", headers, body }, host, signal)));
 }
 
 interface UpstreamAttempt {
@@ -414,11 +405,9 @@ export async function attempt({
   const { signal, begun, settled, explain } = watch;
   let response: Response;
   try {
-    const send = sendFor(request, signal, limits.maxAnswerBytes);
-    const { url, headers, body } = request;
-    response = request.adapter
-      ? await request.adapter(send, signal)
-      : unpacked(await send(url, { method: "POST", headers, body }));
+    response = await (request.adapter
+      ? request.adapter(sendFor(request, signal, limits.maxAnswerBytes), signal)
+      : sendPlain(request, signal));
     if (response.status !== 200) {
       const body = await errorBody(response, key);
       const retryAfter = retryAfterOf(response.headers);

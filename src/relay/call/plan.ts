@@ -342,6 +342,7 @@ function withHeaderRules(
   ruled: Ruled | undefined,
 ): RulesDone | undefined {
   const { channel, call, key } = target;
+  if (!channel.headerRules) return ruled?.done;
   const headerActs = applyHeaderRules({ channel, headers, client: call.request.headers, key });
   if (!headerActs) return ruled?.done;
   return { acts: [], promptTokens: 0, repriced: undefined, ...ruled?.done, headerActs };

@@ -12,7 +12,7 @@ import {
   withCountedOutput,
 } from "../../core/ledger/settle-policy.ts";
 import type { ChargeDecision, EndReason } from "../../core/ledger/settle-policy.ts";
-import type { RemoteObject, UpstreamCost } from "../../core/deps.ts";
+import type { RemoteObject, Settlement, UpstreamCost } from "../../core/deps.ts";
 import { messageText } from "../../http/messages.ts";
 import { asObject } from "../../protocol/json.ts";
 import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.ts";
@@ -102,13 +102,13 @@ async function chargeCall(
   // Usually at once: a promise for every call would cost each of them a turn.
   const usage = found instanceof Promise ? await found : found;
   const price = withTier(call.price, plan.tier);
-  const facts: CallFacts = {
-    ...(usage.calls.webSearch > 0 ? { searchSize: searchSizeOf(call.billed ?? call.body.json) } : {}),
-    servedTier: servedTier(end, plan),
-    surface: call.endpoint.name === "messages" ? "messages" : undefined,
-    quotaCap: quotaCapOf(decision.rule) ?? call.hold.cap,
-    ...pieces(call, plan, decision, end.json),
-  };
+  // Written field by field here and below: a spread for each thing that a call seldom has costs all of them.
+  const facts: CallFacts = pieces(call, plan, decision, end.json);
+  if (usage.calls.webSearch > 0) facts.searchSize = searchSizeOf(call.billed ?? call.body.json);
+  facts.servedTier = servedTier(end, plan);
+  if (call.endpoint.name === "messages") facts.surface = "messages";
+  const quotaCap = quotaCapOf(decision.rule) ?? call.hold.cap;
+  if (quotaCap !== undefined) facts.quotaCap = quotaCap;
   const charge = costOf(price, usage, facts);
   call.charged = charge.quota;
   const capped =
@@ -136,7 +136,11 @@ async function chargeCall(
   const cache = cacheUseOf(call, usage, (without) => costOf(price, without, facts).quota - charge.quota);
   if (cache) noteUse(deps, call, usage, cache);
   call.lease?.spend(promptTokens(usage) + completionTokens(usage));
-  await call.reservation.settle({
+  const { other } = charge;
+  addFields(other, call, plan, end, { decision, cost: costed });
+  if (own?.estimated === true) other["estimated"] = true;
+  if (capped) Object.assign(other, capped);
+  const settlement: Settlement = {
     quota: charge.quota,
     promptTokens: promptTokens(usage),
     completionTokens: completionTokens(usage),
@@ -148,16 +152,12 @@ async function chargeCall(
     useTimeMs: Math.round(performance.now() - call.startedMs),
     content: sentence(call, decision),
     object: end.object,
-    ...(costed ? { cost: costed } : {}),
+    cost: costed,
     cache,
-    ...(call.caller.tokenName === undefined ? {} : { tokenName: call.caller.tokenName }),
-    other: Object.assign(
-      charge.other,
-      otherFields(call, plan, end, { decision, cost: costed }),
-      own?.estimated === true ? { estimated: true } : {},
-      capped,
-    ),
-  });
+    other,
+  };
+  if (call.caller.tokenName !== undefined) settlement.tokenName = call.caller.tokenName;
+  await call.reservation.settle(settlement);
   return decision.rule === "release" ? undefined : usage;
 }
 
@@ -170,10 +170,9 @@ function pieces(
 ): CallFacts {
   const isPieceless = decision.rule === "prompt" && price.ratios.callPrice !== undefined;
   if (decision.rule === "release" || isPieceless) return { callCount: 0 };
-  return {
-    ...countUnits(endpoint, price, { body: billed, form: body.form, json }),
-    ...(endpoint.factor ? { callFactor: endpoint.factor(billed, plan.upstreamModel) } : {}),
-  };
+  const facts: CallFacts = { ...countUnits(endpoint, price, { body: billed, form: body.form, json }) };
+  if (endpoint.factor) facts.callFactor = endpoint.factor(billed, plan.upstreamModel);
+  return facts;
 }
 
 /** Usage by the endpoint's own rule; undefined where it has none. */
@@ -304,20 +303,20 @@ function adminInfo(
   return info;
 }
 
-function otherFields(
+/** What the log row tells of the call besides its charge. */
+function addFields(
+  other: Record<string, unknown>,
   call: Call,
   plan: Plan,
   end: CallEnd,
   { decision, cost }: { decision: ChargeDecision; cost: UpstreamCost | undefined },
-): Record<string, unknown> {
-  const other: Record<string, unknown> = {
-    frt: end.firstByteMs === undefined ? -1000 : Math.round(end.firstByteMs),
-    admin_info: adminInfo(call, plan, end, cost),
-    attempts: call.attempts,
-    end_reason: end.reason,
-    client_dialect: call.endpoint.dialect,
-    upstream_dialect: plan.dialect.name,
-  };
+): void {
+  other["frt"] = end.firstByteMs === undefined ? -1000 : Math.round(end.firstByteMs);
+  other["admin_info"] = adminInfo(call, plan, end, cost);
+  other["attempts"] = call.attempts;
+  other["end_reason"] = end.reason;
+  other["client_dialect"] = call.endpoint.dialect;
+  other["upstream_dialect"] = plan.dialect.name;
   if (isEstimated(decision.rule)) other["estimated"] = true;
   if (decision.note !== "") other["note"] = decision.note;
   if (plan.upstreamModel !== call.model) {
@@ -337,7 +336,6 @@ function otherFields(
     asObject(json["reasoning"])?.["effort"] ??
     asObject(json["output_config"])?.["effort"];
   if (typeof effort === "string") other["reasoning_effort"] = effort.slice(0, 32);
-  return other;
 }
 
 /** Rules by mode and path, none of what they wrote; names of headers are the operator's alone. */

@@ -42,8 +42,8 @@ export function passChunk(stream: StreamState, chunk: Uint8Array): Uint8Array | 
 }
 
 /**
- * Whether the chunk is one event that says nothing but more text, in the form of the last one: nearly all are, and go on as
- * they came, metered by their bytes. What may pass the hold is read, because it may have to wait.
+ * Whether the chunk is whole events that say nothing but more text, in the form of the last one: nearly all are, and go on
+ * as they came, metered by their bytes. What passes the hold is read, because it may have to wait.
  */
 function isPlain({ options, hold, sse }: StreamState, chunk: Uint8Array): boolean {
   const { meter } = options;
@@ -142,7 +142,7 @@ function notePassed(stream: StreamState, kept: readonly PassedFrame[]): void {
 
 /** The last frame that the client has and that says something. */
 function lastFrame({ lastPlain, lastPassed }: StreamState): PassedFrame | undefined {
-  if (lastPlain) return createSseReader().push(lastPlain)[0];
+  if (lastPlain) return createSseReader().push(lastPlain).at(-1);
   return lastPassed.findLast(({ event }) => event !== "ping");
 }
 

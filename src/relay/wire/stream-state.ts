@@ -100,7 +100,7 @@ export interface StreamState {
   /** What the client has of the stream: its first frame, and those of its last chunk that says something. */
   firstPassed: PassedFrame | undefined;
   lastPassed: readonly PassedFrame[];
-  /** What went on behind `lastPassed` unread, if anything did: the last such event. */
+  /** What went on behind `lastPassed` unread, if anything did: the last such chunk, of whole events. */
   lastPlain: Uint8Array | undefined;
   isEof: boolean;
   /** The client has left. */

@@ -181,6 +181,11 @@ export interface Tolerance {
   refusals: readonly number[];
   /** Connections to these may break. */
   breaks: boolean;
+  /**
+   * A node's sessions stand still within transactions: PostgreSQL ends each after eight seconds, and whoever waits for the
+   * rows of those who have hardly anything left may find no turn in time, at any node.
+   */
+  holdsRows?: boolean;
 }
 
 /** What is said to those who have too little left, or whose call was planned to fail. */
@@ -205,12 +210,13 @@ export function strange(calls: readonly Call[], tolerance: Tolerance): string[] 
     if (isUsual(call)) return true;
     if (!tolerance.hits.includes(call.node)) return false;
     // What an export has begun to say it cannot take back.
-    if (call.kind === "export" && call.outcome.status === 200) return tolerance.refusals.length > 0;
+    if (call.kind === "export" && call.outcome.status === 200)
+      return tolerance.breaks || tolerance.refusals.length > 0;
     return call.outcome.isBroken ? tolerance.breaks : tolerance.refusals.includes(call.outcome.status);
   };
   const poor = calls.filter(({ key }) => key?.isPoor === true);
   const late = poor.filter(isLate);
-  const isFew = late.length <= poor.length * MOST_LATE;
+  const isFew = tolerance.holdsRows === true || late.length <= poor.length * MOST_LATE;
   const found = calls.filter((call) => !isBorne(call) && !(isFew && isLate(call)));
   const told = found.slice(0, MOST_TOLD).map(({ id, kind, node, key, outcome, beganMs, endedMs }) => {
     const who = key ? (key.isPoor ? "poor" : "rich") : "root";

@@ -25,7 +25,8 @@ export interface Stage {
 
 const EVERYBODY = [0, 1] as const;
 const NOBODY = { hits: [], refusals: [], breaks: false } as const;
-const OUTAGE = { hits: EVERYBODY, refusals: [503], breaks: false } as const;
+/** 429: keys that nobody knows yet wait for the database, of one address not more than so many. */
+const OUTAGE = { hits: EVERYBODY, refusals: [429, 503], breaks: false } as const;
 const CLOCK_SECONDS = 900;
 /** The lease is half a minute. */
 const LONGER_THAN_LEASE_SECONDS = 34;
@@ -95,6 +96,7 @@ export const FAULTS: readonly Fault[] = [
     // What came meanwhile comes at once, and from one address: too many to be looked up side by side.
     refusals: [429, 503],
     breaks: true,
+    holdsRows: true,
     async act({ wide: { nodes }, lasts, stands }) {
       signalAll(nodes[1], "SIGSTOP");
       stands(1);
@@ -151,6 +153,7 @@ export const FAULTS: readonly Fault[] = [
     isSampled: false,
     ...OUTAGE,
     hits: [0],
+    holdsRows: true,
     async act({ wide: { nodes }, lasts }) {
       await nodes[0].cable.silence();
       await lasts(15);

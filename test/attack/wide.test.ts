@@ -18,10 +18,10 @@ const SEED = Number(Bun.env["WEIR_SEED"] ?? 21);
 const POOR_BALANCE = 3000;
 /** In a row at each node, so that every worker is met. */
 const SERVED_IN_A_ROW = 6;
-const RECOVERY_LIMIT_MS = 30_000;
+const RECOVERY_LIMIT_MS = 60_000;
 /** Two seconds, on a machine that others use too. */
 const REVOCATION_LIMIT_MS = 3000;
-const FAULT_LIMIT_MS = 180_000;
+const FAULT_LIMIT_MS = 300_000;
 /** Calls of which the load has seen the end before a fault begins. */
 const WARM_CALLS = 60;
 

@@ -1,5 +1,6 @@
 // The ledger store on PostgreSQL: when what is durable in the local journal is brought into the tables, who waits for
 // that, and how it goes on after an outage.
+import { isAway } from "../../db/away.ts";
 import { MAX_BATCH } from "./group-commit.ts";
 import { createPostgresApplier, PositionMoved } from "./postgres-apply.ts";
 import type { PostgresApplier, PostgresApplierDeps } from "./postgres-apply.ts";
@@ -12,6 +13,8 @@ import type { CommittingStore } from "./store.ts";
 const GATHER_MS = 200;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5000;
+/** So long a start tries to enter what it finds in the journal. */
+const START_WAIT_MS = 60_000;
 /** So often within one batch the mark may have moved without this process. */
 const MAX_MOVES = 2;
 
@@ -101,7 +104,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     async start() {
       journal.resume(lease.position);
       applier.start(lease.position.mark);
-      await drainAll();
+      await untilEntered({ logger, applier, waiting, drainAll });
       hasStarted = true;
       applier.ownBegin(journal.lastPosition + 1);
       lease.watchMark((mark, isOlder) => {
@@ -192,4 +195,28 @@ function createWaiters<T>() {
       for (const waiter of reached) waiter.resolve(outcome);
     },
   };
+}
+
+/** What an earlier run left. Others may hold its rows for a while, and a server that has just come up may go down once more. */
+async function untilEntered({
+  logger,
+  applier,
+  waiting,
+  drainAll,
+}: Pick<PostgresApplierDeps, "logger"> & {
+  applier: PostgresApplier;
+  waiting: () => number;
+  drainAll: () => Promise<void>;
+}): Promise<void> {
+  const untilMs = performance.now() + START_WAIT_MS;
+  for (;;) {
+    try {
+      return await drainAll();
+    } catch (error) {
+      applier.doubtMark();
+      if (!isAway(error) || performance.now() >= untilMs) throw error;
+      logger.warn("the start waits for the database", { waiting: waiting(), error: String(error) });
+      await Bun.sleep(FIRST_RETRY_MS);
+    }
+  }
 }

@@ -1,5 +1,6 @@
 // Who works on a run over many accounts: one node at a time, and with what rank whoever asked for it has now.
-import { and, eq, lt } from "drizzle-orm";
+import { and, eq, lt, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import { Role, UserStatus } from "../../shared/enums.ts";
 import type { Deps } from "../deps.ts";
 import type { AuditActor } from "../logs/audit.ts";
@@ -28,13 +29,17 @@ export interface BulkWork {
 
 export const nowSeconds = ({ clock }: Pick<Deps, "clock">): number => Math.floor(clock.nowMs() / 1000);
 
+/** By which leases begin and end: the database's clock where nodes share one, so that no node takes another's too early. */
+export const leaseNow = (deps: Pick<Deps, "db" | "clock">): SQL =>
+  deps.db.kind === "postgres" ? sql`floor(extract(epoch from now()))::bigint` : sql`${nowSeconds(deps)}`;
+
 /** The lease is this node's for another while; false: another node works on it, or it is over. */
 export async function takeLease(deps: BulkDeps, id: number, isHeld: boolean): Promise<boolean> {
   const { userBulks } = deps.db.t;
-  const now = nowSeconds(deps);
+  const now = leaseNow(deps);
   const rows = await deps.db.orm
     .update(userBulks)
-    .set({ leaseUntil: now + LEASE_SECONDS })
+    .set({ leaseUntil: sql`${now} + ${LEASE_SECONDS}` })
     .where(
       and(
         eq(userBulks.id, id),

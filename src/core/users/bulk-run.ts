@@ -3,7 +3,7 @@
 // killed goes on where it was; ranks count for every account, and as the one who asked has them now.
 import { and, asc, eq, lt } from "drizzle-orm";
 import type { AuditActor } from "../logs/audit.ts";
-import { nowSeconds, roleNow, takeLease } from "./bulk-lease.ts";
+import { leaseNow, nowSeconds, roleNow, takeLease } from "./bulk-lease.ts";
 import type { BulkDeps, BulkWork } from "./bulk-lease.ts";
 import { doAccounts } from "./bulk-steps.ts";
 import { importWork } from "./import/run.ts";
@@ -69,7 +69,7 @@ export async function resumeBulks(deps: BulkDeps): Promise<void> {
   const open = await deps.db.orm
     .select({ id: userBulks.id })
     .from(userBulks)
-    .where(and(eq(userBulks.finishedAt, 0), lt(userBulks.leaseUntil, nowSeconds(deps))))
+    .where(and(eq(userBulks.finishedAt, 0), lt(userBulks.leaseUntil, leaseNow(deps))))
     .orderBy(asc(userBulks.id));
   for (const { id } of open) await runBulk(deps, id);
 }

@@ -8,6 +8,7 @@ import postgres from "postgres";
 import { openJournal, SET_ASIDE_FILE } from "../../../src/core/ledger/journal/journal.ts";
 import type { LedgerItem } from "../../../src/core/ledger/items.ts";
 import { findStorePosition } from "../../../src/core/ledger/node-lease.ts";
+import { DeadlineExceeded } from "../../../src/core/kit/deadline.ts";
 import { settlementRow } from "../../../src/core/logs/rows.ts";
 import type { Database } from "../../../src/db/database.ts";
 import { Failure } from "../../../src/shared/failures.ts";
@@ -273,6 +274,24 @@ describe("journal of one node", () => {
     await fourth.expectBalanced();
     expect((await fourth.user(user.id)).quota).toBe(RICH - 52);
     await fourth.close();
+    await books.database.drop();
+  });
+
+  test("a start whose entries find no turn in time tries again, and does not end", async () => {
+    const user = await books.addUser(RICH);
+    fault = () => Promise.reject(Object.assign(new Error("away"), { code: "ECONNREFUSED" }));
+    for (let call = 0; call < 5; call++) await spend(books, user.id, 10);
+    await books.ledger.flush();
+    await books.ledger.close();
+    let refusals = 0;
+    fault = (run) => {
+      if (++refusals > 2) fault = undefined;
+      return refusals > 2 ? run() : Promise.reject(new DeadlineExceeded(500));
+    };
+    const second = await reopen();
+    expect([refusals, (await second.user(user.id)).quota]).toEqual([3, RICH - 50]);
+    await second.expectBalanced();
+    await second.close();
     await books.database.drop();
   });
 

@@ -14,9 +14,10 @@ export interface Gateway {
   prepared: Prepared;
 }
 
-/** What differs from a plain gateway: settings, and whether it may use every core. */
+/** What differs from a plain gateway: settings, limits of its key, and whether it may use every core. */
 export interface Ways {
   env?: Record<string, string>;
+  limits?: Readonly<Record<string, number>>;
   core?: number | "any";
 }
 
@@ -46,7 +47,7 @@ export async function startGateway(
   const running = launchGateway(command, dir, port, ways);
   try {
     await waitForAnswer(`${origin(port)}/api/status`, 30_000, running);
-    const prepared = await prepareGateway(origin(port), origin(upstreamPort), origin(httpPort));
+    const prepared = await prepareGateway(origin(port), origin(upstreamPort), origin(httpPort), ways.limits);
     return {
       command,
       running,

@@ -62,11 +62,15 @@ async function signIn(baseUrl: string): Promise<Record<string, string>> {
   return { cookie: cookies.join("; "), "New-Api-User": String(user?.id ?? 1) };
 }
 
-/** Sets a gateway with an empty database up to relay to the mock at `upstreamUrl`, for one model to `httpUrl`. */
+/**
+ * Sets a gateway with an empty database up to relay to the mock at `upstreamUrl`, for one model to `httpUrl`; `limits`: of
+ * its key, as the REST call names them.
+ */
 export async function prepareGateway(
   baseUrl: string,
   upstreamUrl: string,
   httpUrl: string,
+  limits: Readonly<Record<string, number>> = {},
 ): Promise<Prepared> {
   const setup = {
     ...ROOT,
@@ -98,7 +102,13 @@ export async function prepareGateway(
   // Every model of the pairs needs a price; the newest ones have none of their own.
   const price = { key: "ModelPrice", value: JSON.stringify({ [UPSTREAMS.responses.model]: 0.0001 }) };
   await dataOf(await call(baseUrl, "PUT", "/api/option/", price, headers), "price");
-  const token = { name: "bench", expired_time: -1, remain_quota: TOKEN_QUOTA, unlimited_quota: false };
+  const token = {
+    name: "bench",
+    expired_time: -1,
+    remain_quota: TOKEN_QUOTA,
+    unlimited_quota: false,
+    ...limits,
+  };
   await dataOf(await call(baseUrl, "POST", "/api/token/", token, headers), "token");
   const tokens = itemsOf(
     await dataOf(await call(baseUrl, "GET", "/api/token/?p=0&size=10", undefined, headers), "tokens"),

@@ -217,11 +217,13 @@ function ratioTables(ratios: RatioFigures): string {
   ] as const;
   const costs = loads.map(([title, name]) => [
     title,
-    ...(["bare", "embedded", "postgres"] as const).map((each) => number(processorUs(ratios, name, each), 0)),
+    ...(["bare", "embedded", "postgres", "limited", "shared"] as const).map((each) =>
+      number(processorUs(ratios, name, each), 0),
+    ),
   ]);
   return [
     table([["middle quotient of rounds side by side", "value", "must", "goal", "reached"], ...lines]),
-    table([["CPU µs", "bare", "embedded", "PostgreSQL"], ...costs]),
+    table([["CPU µs", "bare", "embedded", "PostgreSQL", "with limits", "and Valkey"], ...costs]),
   ].join("\n\n");
 }
 

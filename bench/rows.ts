@@ -1,6 +1,7 @@
 // `bun run bench rows [--rows N] [--db sqlite|postgres] [--dir DIR] [--url postgres://…]`: builds a log of so many rows (10
 // million; some 6.5 GB) and prints how long each question of the console takes, and the longest pause of the event loop
-// meanwhile. A directory, or a database, that is named is kept and found filled by the next run. Not part of the other figures.
+// meanwhile. What is named is kept and found filled by the next run of the same schema: a directory, which has the key, and on
+// PostgreSQL the database beside it. Not part of the other figures.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Sql } from "postgres";

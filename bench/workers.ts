@@ -1,8 +1,8 @@
 // `bun bench/workers.ts <program> [rounds] [connections]`: on PostgreSQL one process, two that know nothing of each other at the
 // same time, two nodes of one site at the same time, and two workers, a second of load on each in turn: processor time a call
 // (PostgreSQL's not counted), and which worker took how many of the calls. What a call costs hangs on how many come at once,
-// so two workers are loaded both ways: with as many connections for each process as the lone one has, and with as many for both
-// together, where each has half of what makes batches. And on a machine without a core for each, two processes cost more than
+// so two workers are loaded both ways: with as many connections for each process as the lone one has, from as many clients (one
+// client of all of them paces both workers), and with as many for both together, where each has half of what makes batches. And on a machine without a core for each, two processes cost more than
 // one does whatever they are, which is why workers are held against two lone ones; what two nodes cost beyond these is their
 // common database, what workers cost beyond nodes is the port that they share.
 // Refuses a verdict on rates: load, mock, PostgreSQL and workers share the machine's cores.
@@ -47,12 +47,20 @@ const costOf = (results: readonly LoadResult[]) => {
   );
 };
 
+/** `generators`: so many clients at once, each with so many connections. */
 async function loadOf(
   { gateway }: Pick<Side, "gateway">,
   concurrency: number,
   seconds: number,
+  generators = 1,
 ): Promise<LoadResult> {
-  const result = await withCpu(gateway.target, (target) => closedLoop(target, { concurrency, seconds }));
+  const result = await withCpu(gateway.target, async (target) => {
+    const loads = Array.from({ length: generators }, () => closedLoop(target, { concurrency, seconds }));
+    const [first, ...others] = await Promise.all(loads);
+    if (!first) throw new Error("nobody generates any load");
+    const add = (of: "requests" | "errors") => others.reduce((sum, each) => sum + each[of], first[of]);
+    return { ...first, requests: add("requests"), errors: add("errors") };
+  });
   if (result.errors > 0) throw new Error(`port ${gateway.port}: ${result.errors} calls failed`);
   return result;
 }
@@ -118,11 +126,12 @@ try {
   joined = other.running;
   for (const side of sides) await warm(side, each, side.workers);
   await warm(other, each, 1);
-  const results: Record<"one" | "two" | "nodes" | "workers" | "halves", LoadResult[]> = {
+  const results: Record<"one" | "two" | "nodes" | "workers" | "mixed" | "halves", LoadResult[]> = {
     one: [],
     two: [],
     nodes: [],
     workers: [],
+    mixed: [],
     halves: [],
   };
   for (let round = 0; round < Number(rounds); round++) {
@@ -130,7 +139,8 @@ try {
     results.one.push(await load(first));
     results.two.push(...(await Promise.all([load(first), load(second)])));
     results.nodes.push(...(await Promise.all([load(node), load(other)])));
-    results.workers.push(await loadOf(shared, 2 * each, 1));
+    results.workers.push(await loadOf(shared, each, 1, 2));
+    results.mixed.push(await loadOf(shared, 2 * each, 1));
     results.halves.push(await load(shared));
   }
   await shared.gateway.running.stop();
@@ -146,8 +156,9 @@ try {
   say(`one process, ${each} callers`, "one");
   say(`two lone processes at once, ${each} callers each`, "two");
   say(`two nodes of one site at once, ${each} callers each`, "nodes");
-  say(`two workers, ${2 * each} callers`, "workers");
-  say(`two workers, ${each} callers`, "halves");
+  say(`two workers, two clients of ${each} callers`, "workers");
+  say(`two workers, one client of ${2 * each} callers`, "mixed");
+  say(`two workers, one client of ${each} callers`, "halves");
   console.log(`shares of the workers: ${shares.map((share) => `${(share * 100).toFixed(1)} %`).join(" / ")}`);
   isMet = costOf(results.workers) / two <= MOST_TIMES && Math.max(...shares) <= MOST_SHARE;
 } finally {

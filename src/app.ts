@@ -18,6 +18,8 @@ import type { InboxService } from "./core/inbox/inbox.ts";
 import { startLooks } from "./core/inbox/looks.ts";
 import type { LookDeps, Looks } from "./core/inbox/looks.ts";
 import { createCaps } from "./core/channels/caps.ts";
+import { createSharedCaps } from "./core/channels/shared-caps.ts";
+import { createSharedWire } from "./core/kit/shared-wire.ts";
 import { createAffinityStore } from "./core/channels/affinity.ts";
 import { createKeyring } from "./core/channels/keyring.ts";
 import { createLimitBook } from "./core/limits/limits.ts";
@@ -330,6 +332,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
   const inbox = await createInbox({ ...base, reach, guard: guardOf(() => deps) });
   falls.inbox = inbox;
+  const sharedCaps = valkey && createSharedCaps(createSharedWire(valkey));
   const deps: Deps = {
     ...base,
     sessions,
@@ -345,7 +348,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
     inbox,
     guard: createGuard(overrides.lookup),
     reach,
-    ...choosersOf(routing, createCaps(ledger, clock)),
+    ...choosersOf(routing, createCaps(ledger, clock, sharedCaps)),
     affinity: createAffinityStore(base),
     observer,
     ownFigures,
@@ -386,6 +389,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
       await budgetWarnings.settled();
       await inbox.close();
       accounts.close();
+      sharedCaps?.close();
       valkey?.close();
       await db.close();
       lock.release();

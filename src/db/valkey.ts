@@ -20,8 +20,8 @@ const BEAT_AWAY_MS = 250;
 const [PING_MS, PING_GRACE_MS] = [500, 50];
 /** So many answers in such a time, one after another, make a server that was away one to be asked again. */
 const [MOST_PROOFS, PROOF_MS] = [2, 20];
-/** Falls again within the first: it is asked less often, up to the second. */
-const [RELAPSE_MS, MOST_REST_MS] = [10_000, 30_000];
+/** One that falls again so soon rests for so long, and has been told of already. */
+const [RELAPSE_MS, REST_MS] = [1000, 1000];
 /** A connection that is silent for so long is given up for a new one. */
 const SILENT_MS = 3000;
 const CONNECT_MS = 500;
@@ -33,8 +33,14 @@ export interface ValkeyScript {
   sha: string;
 }
 
+/** Each is loaded with every connection: one that is loaded only when it is asked for is overtaken by what is asked next. */
+const SCRIPTS: ValkeyScript[] = [];
+
+/** Call while the program is loaded. */
 export function valkeyScript(text: string): ValkeyScript {
-  return { text, sha: createHash("sha1").update(text).digest("hex") };
+  const script = { text, sha: createHash("sha1").update(text).digest("hex") };
+  SCRIPTS.push(script);
+  return script;
 }
 
 interface ValkeyState {
@@ -110,6 +116,7 @@ class SharedStore implements Valkey {
   #questions: Question[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #ticks = 0;
+  #missTick = -1;
   #beat: ReturnType<typeof setTimeout> | undefined;
   #beatSentMs: number | undefined;
   #misses = 0;
@@ -120,8 +127,11 @@ class SharedStore implements Valkey {
   #fellMs = -Infinity;
   #isUp = false;
   #isClosed = false;
-  /** Of the outage that was told last; empty where none is. */
+  /** Why it is away; empty where it is not. */
   #reason = "";
+  /** This outage has its words in the log: that it began, and that it is over. */
+  #isTold = false;
+  #isBackTold = false;
   readonly #channels: ValkeyChannels;
   readonly subscribe: ValkeyChannels["subscribe"];
 
@@ -197,18 +207,21 @@ class SharedStore implements Valkey {
     const { monotonicMs, logger, address } = this.settings;
     const nowMs = monotonicMs();
     const isRelapse = nowMs - this.#upMs < RELAPSE_MS;
-    this.#restMs = isRelapse ? Math.min(MOST_REST_MS, Math.max(BEAT_MS, this.#restMs * 2)) : 0;
+    this.#restMs = isRelapse ? REST_MS : 0;
     this.#isUp = false;
     this.#proofs = 0;
     this.#misses = 0;
     this.#fellMs = nowMs;
-    const isTold = this.#reason !== "";
     this.#reason = reason;
-    if (!isTold && !this.#isClosed)
+    if (!isRelapse) this.#isTold = false;
+    if (!this.#isTold && !this.#isClosed) {
+      this.#isTold = true;
+      this.#isBackTold = false;
       logger.warn("Valkey is away: each process limits by what it knows", {
         server: `${address.host}:${address.port}`,
         reason,
       });
+    }
     this.#giveUp();
     this.#schedule();
   }
@@ -217,7 +230,10 @@ class SharedStore implements Valkey {
     this.#isUp = true;
     this.#upMs = this.settings.monotonicMs();
     this.#misses = 0;
-    if (this.#reason !== "") this.settings.logger.info("Valkey is back: limits are shared again");
+    if (this.#isTold && !this.#isBackTold) {
+      this.#isBackTold = true;
+      this.settings.logger.info("Valkey is back: limits are shared again");
+    }
     this.#reason = "";
   }
 
@@ -231,11 +247,10 @@ class SharedStore implements Valkey {
   #failed(question: Question, reason: string): void {
     if (question.isOver) return;
     this.#settle(question, undefined);
-    this.#miss(reason);
-  }
-
-  #miss(reason: string): void {
     this.#missed += 1;
+    // All that wait at one moment miss the same answer.
+    if (this.#missTick === this.#ticks) return;
+    this.#missTick = this.#ticks;
     this.#misses += 1;
     if (this.#misses >= MOST_MISSES && this.#isUp) this.fell(reason);
   }
@@ -305,7 +320,7 @@ class SharedStore implements Valkey {
   }
 
   #open(): Promise<void> {
-    return (this.#opening ??= openClient(this.settings.address)
+    return (this.#opening ??= openLoaded(this.settings.address)
       .then(
         (client) => {
           if (this.#isClosed) return client.close();
@@ -346,4 +361,21 @@ async function openClient({ url }: ValkeyAddress): Promise<RedisClient> {
   });
   await client.connect();
   return client;
+}
+
+/** The same, with all scripts in the server. */
+async function openLoaded(address: ValkeyAddress): Promise<RedisClient> {
+  const client = await openClient(address);
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error("it does not answer")), CONNECT_MS);
+  try {
+    const loaded = Promise.all(SCRIPTS.map(({ text }) => client.send("SCRIPT", ["LOAD", text])));
+    await Promise.race([loaded, late.promise]);
+    return client;
+  } catch (error) {
+    client.close();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -5,6 +5,8 @@
 export interface PlainShape {
   readonly before: Uint8Array;
   readonly behind: Uint8Array;
+  /** How a text with escapes counts: as it is written, or not without being read. */
+  readonly escapes: "written" | "read";
   /** Bytes of all texts that `plainTextLength` measured last. */
   textBytes: number;
 }
@@ -20,17 +22,17 @@ const FOUR_BYTES = 0xf0;
 const { compare } = Buffer.prototype;
 
 /**
- * The shape of an event of one data line whose JSON has these texts around the content. Null where they are no plain
- * ASCII, or the bytes are not such an event: `data: `, the JSON, and a blank line.
+ * The shape of an event that has these texts around its own. Null where they are no plain ASCII, or the bytes are no such
+ * event.
  */
 export function plainShapeOf(
   bytes: Uint8Array,
-  { before, behind }: { before: string; behind: string },
+  { before, behind, escapes }: { before: string; behind: string } & Pick<PlainShape, "escapes">,
 ): PlainShape | null {
-  const head = Buffer.from(`data: ${before}`, "utf8");
-  const tail = Buffer.from(`${behind}\n\n`, "utf8");
-  if (head.length !== before.length + 6 || tail.length !== behind.length + 2) return null;
-  const shape = { before: head, behind: tail, textBytes: 0 };
+  const head = Buffer.from(before, "utf8");
+  const tail = Buffer.from(behind, "utf8");
+  if (head.length !== before.length || tail.length !== behind.length) return null;
+  const shape = { before: head, behind: tail, escapes, textBytes: 0 };
   return plainTextLength(shape, bytes) === -1 ? null : shape;
 }
 
@@ -39,10 +41,11 @@ const MAX_BYTES = 16 * 1024;
 
 /**
  * UTF-16 length of the texts of a chunk that is whole events of this shape and nothing else; -1 where it is not, where one of
- * the texts is empty or is no text of one line, and above 16 KB. Escapes count as they are written.
+ * the texts is empty or has to be read, and above 16 KB.
  */
 export function plainTextLength(shape: PlainShape, bytes: Uint8Array): number {
   const { before, behind } = shape;
+  const readsEscapes = shape.escapes === "read";
   const { length } = bytes;
   if (length > MAX_BYTES || !isAt(bytes, length - behind.length, behind)) return -1;
   let units = 0;
@@ -52,7 +55,7 @@ export function plainTextLength(shape: PlainShape, bytes: Uint8Array): number {
     const begin = at + before.length;
     let end = begin;
     for (let byte = bytes[end]; byte !== QUOTE; byte = bytes[++end]) {
-      if (byte === undefined || byte < FIRST_PRINTABLE) return -1;
+      if (byte === undefined || byte < FIRST_PRINTABLE || (byte === BACKSLASH && readsEscapes)) return -1;
       if ((byte & CONTINUATION_MASK) !== CONTINUATION) units += byte >= FOUR_BYTES ? 2 : 1;
     }
     // An escaped quote would be part of the text.

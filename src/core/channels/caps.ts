@@ -1,8 +1,10 @@
 // Caps of channels and keys: calls at once, requests and tokens a minute; a place is leased for the whole attempt.
-// Never exceeded on a node in any sixty seconds; several nodes have a share each (`shareOf`), which is a sum that is exact.
+// Never exceeded on a node in any sixty seconds; several nodes have a share each (`shareOf`), which is a sum that is exact, or
+// ask for each place where the site has a Valkey (shared-caps.ts): then all of a cap is open to each of them.
 import { shareOf } from "../kit/node-share.ts";
 import type { NodePlace } from "../kit/node-share.ts";
 import type { Caps, Channel } from "./rows.ts";
+import type { CapUse, SharedCaps } from "./shared-caps.ts";
 
 const SLOT_MS = 1000;
 /** A minute, and the slot that is not full yet. */
@@ -50,25 +52,50 @@ class MinuteSum {
 }
 
 /** What runs, and ran, with one key or over one channel. */
-class Use {
+class Use implements CapUse {
   inFlight = 0;
+  openTokens = 0;
+  fullUntilMs = 0;
+  told = "";
   /** Since the start of this process. */
   requests = 0;
   limited = 0;
   minute: { requests: MinuteSum; tokens: MinuteSum } | undefined;
 
+  constructor(readonly name: string) {}
+
   begin(caps: Caps, tokens: number, nowMs: number): void {
     this.inFlight++;
+    this.openTokens += tokens;
     this.requests++;
     if (caps.rpmLimit === 0 && caps.tpmLimit === 0) return;
     this.minute ??= { requests: new MinuteSum(), tokens: new MinuteSum() };
     this.minute.requests.add(1, nowMs);
     this.minute.tokens.add(tokens, nowMs);
   }
+
+  end(tokens: number): void {
+    this.inFlight--;
+    this.openTokens -= tokens;
+  }
+
+  /** It never was. */
+  undo(tokens: number, nowMs: number): void {
+    this.requests--;
+    this.minute?.requests.add(-1, nowMs);
+    this.minute?.tokens.add(-tokens, nowMs);
+  }
 }
+
+const ALONE: NodePlace = { nodes: 1, rank: 0 };
 
 /** A place under the caps of a channel and a key. */
 export interface Lease {
+  /**
+   * Asks the other nodes, before anything is done with the place: false takes it back, another one may be free. Undefined:
+   * nobody has to be asked.
+   */
+  confirm(): Promise<boolean> | undefined;
   /** The attempt is over; repeats do nothing. */
   release(): void;
   /** What it took in the end, in the place of what was expected of it. */
@@ -101,21 +128,51 @@ interface Waiter {
   wake: () => void;
 }
 
+/** Calls that wait for room, the longest first. */
+function createWaiters(): Pick<CapState, "wait"> & { wakeOne(channelId: number): void } {
+  const waiters = new Set<Waiter>();
+  return {
+    wakeOne(channelId) {
+      for (const waiter of waiters)
+        if (waiter.ids.has(channelId)) {
+          waiters.delete(waiter);
+          waiter.wake();
+          return;
+        }
+    },
+    wait: (channelIds, waitMs, signal) =>
+      new Promise((resolve) => {
+        const waiter: Waiter = { ids: new Set(channelIds), wake: done };
+        const timer = setTimeout(done, waitMs);
+        signal.addEventListener("abort", done, { once: true });
+        waiters.add(waiter);
+        function done(): void {
+          clearTimeout(timer);
+          signal.removeEventListener("abort", done);
+          waiters.delete(waiter);
+          resolve();
+        }
+      }),
+  };
+}
+
 const NO_USE: KeyUse = { requests: 0, limited: 0, inFlight: 0 };
 
-/** `place`: this node among those that live now. */
+/** `place`: this node among those that live now; `shared`: where all of them ask. */
 export function createCaps(
   { place }: { place: () => NodePlace },
   { monotonicMs }: { monotonicMs: () => number },
+  shared?: SharedCaps,
 ): CapState {
   const byKey = new Map<number, Use>();
   const byChannel = new Map<number, Use>();
-  const waiters = new Set<Waiter>();
+  const waiters = createWaiters();
 
   function isOpen(use: Use | undefined, caps: Caps, tokens: number, id: number, atMs: number): boolean {
     const { maxConcurrency, rpmLimit, tpmLimit } = caps;
     if (maxConcurrency === 0 && rpmLimit === 0 && tpmLimit === 0) return true;
-    const here = place();
+    if (use && use.fullUntilMs > atMs) return false;
+    const here = shared?.isUp() === true ? ALONE : place();
     if (maxConcurrency > 0 && (use?.inFlight ?? 0) >= shareOf(maxConcurrency, here, id)) return false;
     const minute = use?.minute;
     if (rpmLimit > 0 && (minute?.requests.of(atMs) ?? 0) >= shareOf(rpmLimit, here, id)) return false;
@@ -125,18 +182,22 @@ export function createCaps(
     return used + tokens <= shareOf(tpmLimit, here, id) || used === 0;
   }
 
-  function wakeOne(channelId: number): void {
-    for (const waiter of waiters)
-      if (waiter.ids.has(channelId)) {
-        waiters.delete(waiter);
-        waiter.wake();
-        return;
-      }
+  /** Who counts a call already has more than the node's share with it. */
+  function isOver(
+    use: Use,
+    { maxConcurrency, rpmLimit, tpmLimit }: Caps,
+    { tokens, id, atMs }: { tokens: number; id: number; atMs: number },
+  ): boolean {
+    const here = place();
+    if (maxConcurrency > 0 && use.inFlight > shareOf(maxConcurrency, here, id)) return true;
+    if (rpmLimit > 0 && (use.minute?.requests.of(atMs) ?? 0) > shareOf(rpmLimit, here, id)) return true;
+    const used = use.minute?.tokens.of(atMs) ?? 0;
+    return tpmLimit > 0 && used > tokens && used > shareOf(tpmLimit, here, id);
   }
 
   function useIn(uses: Map<number, Use>, id: number): Use {
     let use = uses.get(id);
-    if (!use) uses.set(id, (use = new Use()));
+    if (!use) uses.set(id, (use = new Use(`lim:${uses === byKey ? "channel-key" : "channel"}:${id}`)));
     return use;
   }
 
@@ -155,21 +216,42 @@ export function createCaps(
       const ofChannel = channel.isCapped ? useIn(byChannel, channel.id) : undefined;
       ofKey.begin(key ?? channel.caps, tokens, atMs);
       ofChannel?.begin(channel.caps, tokens, atMs);
+      const taken = [{ use: ofKey, caps: key ?? channel.caps, id: key?.id ?? 0 }];
+      if (ofChannel) taken.push({ use: ofChannel, caps: channel.caps, id: channel.id });
       let isOpenLease = true;
+      /** That count in the end; what the release told of them. */
+      let counted = tokens;
+      const release = (): void => {
+        if (!isOpenLease) return;
+        isOpenLease = false;
+        for (const { use } of taken) use.end(tokens);
+        shared?.ended(taken, counted);
+        waiters.wakeOne(channel.id);
+      };
       return {
-        release() {
-          if (!isOpenLease) return;
-          isOpenLease = false;
-          ofKey.inFlight--;
-          if (ofChannel) ofChannel.inFlight--;
-          if (waiters.size > 0) wakeOne(channel.id);
-        },
+        release,
+        confirm: () =>
+          shared?.ask(taken, tokens, {
+            refused(refuser, waitMs) {
+              refuser.fullUntilMs = monotonicMs() + waitMs;
+              isOpenLease = false;
+              for (const { use } of taken) {
+                use.end(tokens);
+                use.undo(tokens, atMs);
+              }
+            },
+            overShare: () => {
+              const over = taken.find(({ use, caps, id }) => isOver(use, caps, { tokens, id, atMs }));
+              return over?.use;
+            },
+          }),
         spend(spent) {
           const nowMs = monotonicMs();
-          const more = spent - tokens;
+          const more = spent - counted;
           if (more === 0) return;
-          ofKey.minute?.tokens.add(more, nowMs);
-          ofChannel?.minute?.tokens.add(more, nowMs);
+          counted = spent;
+          for (const { use } of taken) use.minute?.tokens.add(more, nowMs);
+          if (!isOpenLease) shared?.ended(taken, more);
         },
       };
     },
@@ -181,24 +263,13 @@ export function createCaps(
       const waits = [
         [byChannel.get(channel.id), channel.caps] as const,
         ...channel.keyRows.map((key) => [byKey.get(key.id), key] as const),
-      ].flatMap(([use, { rpmLimit, tpmLimit }]) =>
-        use?.minute && (rpmLimit > 0 || tpmLimit > 0) ? [use.minute.requests.roomInMs(atMs)] : [],
-      );
+      ].flatMap(([use, { rpmLimit, tpmLimit }]) => [
+        (use?.fullUntilMs ?? 0) - atMs,
+        use?.minute && (rpmLimit > 0 || tpmLimit > 0) ? use.minute.requests.roomInMs(atMs) : 0,
+      ]);
       const timed = waits.filter((ms) => ms > 0);
       return timed.length === 0 ? ASK_AGAIN_MS : Math.max(1, Math.min(...timed));
     },
-    wait: (channelIds, waitMs, signal) =>
-      new Promise((resolve) => {
-        const waiter: Waiter = { ids: new Set(channelIds), wake: done };
-        const timer = setTimeout(done, waitMs);
-        signal.addEventListener("abort", done, { once: true });
-        waiters.add(waiter);
-        function done(): void {
-          clearTimeout(timer);
-          signal.removeEventListener("abort", done);
-          waiters.delete(waiter);
-          resolve();
-        }
-      }),
+    wait: (channelIds, waitMs, signal) => waiters.wait(channelIds, waitMs, signal),
   };
 }

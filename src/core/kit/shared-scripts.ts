@@ -188,7 +188,7 @@ export interface ToldOwner {
   /** 1: a request was answered, under this limit of successes. */
   successes: number;
   maxSuccesses: number;
-  /** Settled: tokens, and units in the period that began then. */
+  /** Settled: tokens, fewer than none where more were told before, and units in the period that began then. */
   tokensUsed: number;
   units: number;
   period: number;
@@ -208,7 +208,7 @@ for at = 2, #KEYS do
   for place = 1, 11 do own[place] = tonumber(ARGV[1 + (at - 2) * 11 + place]) end
   local windowMs, successes, maxSuccesses, tokensUsed, units, period, calls, held, tokens, undone, maxRequests = unpack(own)
   if successes > 0 then add(key .. ":s", windowMs, maxSuccesses, successes) end
-  if tokensUsed > 0 then add(key .. ":k", windowMs, 4097, tokensUsed) end
+  if tokensUsed ~= 0 then add(key .. ":k", windowMs, 4097, tokensUsed) end
   if undone > 0 then
     local grain = grainOf(windowMs, maxRequests)
     local moment = text((math.floor(undone / grain) + 1) * grain - 1)

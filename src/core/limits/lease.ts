@@ -45,6 +45,32 @@ export function refuseOverLimit(
   });
 }
 
+/**
+ * Of calls that are counted already, where the others could not be asked: what they told last decides. Throws
+ * `key_limit_exceeded`; answers whose budget is passed.
+ */
+export function refuseUnanswered(owners: readonly OwnerUse[], nowMs: number): OwnerUse | undefined {
+  for (const owner of owners) {
+    const { limits, elsewhere } = owner;
+    const { maxConcurrency, rpmLimit, tpmLimit } = limits;
+    const refusal = (limit: "max_concurrency" | "rpm_limit" | "tpm_limit", max: number) =>
+      limitRefusal(owner, { limit, max, waitMs: OPEN_WAIT_MS });
+    if (maxConcurrency > 0 && owner.calls + elsewhere.calls > maxConcurrency)
+      throw refusal("max_concurrency", maxConcurrency);
+    if (rpmLimit > 0 && owner.requests.sum(nowMs) + elsewhere.requests > rpmLimit)
+      throw refusal("rpm_limit", rpmLimit);
+    // What others have open is in their figure; a call that is alone may be larger than the limit.
+    const tokens = owner.tokens.sum(nowMs) + elsewhere.tokens;
+    const isAlone = tokens === 0 && owner.calls === 1;
+    if (tpmLimit > 0 && !isAlone && tokens + owner.openTokens > tpmLimit)
+      throw refusal("tpm_limit", tpmLimit);
+  }
+  return owners.find((owner) => {
+    const { limits, held, elsewhere } = owner;
+    return limits.budgetQuota > 0 && owner.spent() + held + elsewhere.held > limits.budgetQuota;
+  });
+}
+
 export interface LeaseDeps {
   clock: Pick<Clock, "monotonicMs">;
   /** Told of each owner whose spending has grown. */

@@ -3,9 +3,9 @@
 import type { Deps } from "../deps.ts";
 import { shareOf } from "../kit/node-share.ts";
 import type { NodePlace } from "../kit/node-share.ts";
-import { wantedTokens } from "./lease.ts";
+import { refuseUnanswered, wantedTokens } from "./lease.ts";
 import type { LimitBook, LimitLease } from "./limits.ts";
-import { sharedRefusal } from "./refusals.ts";
+import { budgetRefusal, sharedRefusal } from "./refusals.ts";
 import type { SharedClaim, SharedLimits } from "./shared-limits.ts";
 
 type SharedSide = Pick<LimitBook, "confirm" | "confirmRate" | "rateHere" | "rateEnded" | "placeBy">;
@@ -19,10 +19,18 @@ export function sharedSide(
 
   function ask(claim: SharedClaim, lease: LimitLease | undefined): Promise<void> | undefined {
     return shared?.ask(claim)?.then((answer) => {
-      if (answer?.kind === "granted") lease?.granted(answer.units, answer.moment);
-      if (answer?.kind !== "refused") return;
-      lease?.cancel();
-      throw sharedRefusal(deps, claim, answer);
+      if (answer?.kind === "granted") return lease?.granted(answer.units, answer.moment);
+      if (answer) {
+        lease?.cancel();
+        throw sharedRefusal(deps, claim, answer);
+      }
+      try {
+        const short = refuseUnanswered(claim.owners, deps.clock.monotonicMs());
+        if (short) throw budgetRefusal(deps, short, claim.least);
+      } catch (error) {
+        lease?.cancel();
+        throw error;
+      }
     });
   }
 

@@ -134,6 +134,11 @@ async function ranking(db: Database, query: DashboardQuery, { from, to, filter }
   );
   const sums = new Map<string | number, number>();
   for (const { id, value } of found.flat()) sums.set(id, (sums.get(id) ?? 0) + value);
+  return inRank(sums);
+}
+
+/** Ids with a value, the largest first. */
+function inRank(sums: ReadonlyMap<string | number, number>): (string | number)[] {
   return [...sums]
     .filter(([, value]) => value > 0)
     .sort(([a, x], [b, y]) => y - x || (typeof a === "number" ? a - Number(b) : a < String(b) ? -1 : 1))
@@ -166,12 +171,12 @@ function unitsOf(
   return db.reader
     .select({
       unit: inner.unit,
-      id: sql<string | number>`${inner.id}`,
-      quota: sumOf(inner.quota),
-      count: sumOf(inner.count),
-      tokens: sumOf(sql`${inner.tokens}`),
-      ms: sumOf(inner.ms),
-      errors: sumOf(inner.errors),
+      id: sql<string | number>`${inner.id}`.as("id"),
+      quota: sumOf(inner.quota).as("quota"),
+      count: sumOf(inner.count).as("count"),
+      tokens: sumOf(sql`${inner.tokens}`).as("tokens"),
+      ms: sumOf(inner.ms).as("ms"),
+      errors: sumOf(inner.errors).as("errors"),
     })
     .from(inner)
     .groupBy(inner.unit, inner.id);
@@ -184,19 +189,64 @@ async function linesByUnit(db: Database, span: Span) {
   return (await Promise.all(parts.map((part) => unitsOf(db, part, span, sql`0`)))).flat();
 }
 
-/** The same of those that lead. */
-async function leadersByUnit(db: Database, by: Dimension, span: Span, own: readonly (string | number)[]) {
-  if (own.length === 0) return [];
+type Ids = readonly (string | number)[];
+type UnitSums = { unit: unknown; id: string | number } & Sums;
+
+interface Leaders {
+  /** Those that lead, the largest first, and how many there are in all. */
+  own: Ids;
+  size: number;
+  /** What they used by unit of time. */
+  rows: UnitSums[];
+}
+
+/** Who leads, and with what. */
+async function leadersByUnit(db: Database, query: DashboardQuery, span: Span): Promise<Leaders> {
   const { from, to, filter } = span;
-  const field = SERIES_FIELD[by];
+  const field = SERIES_FIELD[query.by];
   const parts = await sumParts(db, { filter, from, to, by: [field], ...timeOf(span) });
+  const [only] = parts;
+  if (filter.userId !== undefined && only && parts.length === 1 && !only.isDays)
+    return leadersAtOnce(db, query, span, only);
+  const ranked = await ranking(db, query, span);
+  const own = ranked.slice(0, MOST_SERIES);
+  if (own.length === 0) return { own, size: 0, rows: [] };
   const found = await Promise.all(
     parts.map((part) => {
       const column = part.table[field] as PgColumn;
       return unitsOf(db, { ...part, where: and(part.each, inArray(column, [...own])) }, span, column);
     }),
   );
-  return found.flat();
+  return { own, size: ranked.length, rows: found.flat() };
+}
+
+/** The same of a user's hourly sums: they lie far apart, so that they are read once for rank and bars. */
+async function leadersAtOnce(
+  db: Database,
+  query: DashboardQuery,
+  span: Span,
+  part: SumPart,
+): Promise<Leaders> {
+  const units = unitsOf(db, part, span, part.table[SERIES_FIELD[query.by]] as PgColumn);
+  const total = sql`sum(${sql.identifier(query.figure)})`;
+  const figure = (name: string) => sql`d.${sql.identifier(name)}`.mapWith(Number);
+  const rows = await db.reader
+    .select({
+      unit: sql`d.unit`,
+      id: sql<string | number>`d.id`,
+      quota: figure("quota"),
+      count: figure("count"),
+      tokens: figure("tokens"),
+      total: figure("total"),
+      size: figure("size"),
+    })
+    .from(
+      sql`(with units as materialized ${units}, leaders as (select id as leader, ${total} as total, count(*) over () as size
+          from units group by id having ${total} > 0 order by 2 desc, 1 limit ${sql.raw(String(MOST_SERIES))})
+        select units.*, total, size from units join leaders on leader = units.id) as d`,
+    );
+  const totals = new Map(rows.map((row) => [row.id, row.total]));
+  return { own: inRank(totals), size: rows[0]?.size ?? 0, rows };
 }
 
 /**
@@ -221,17 +271,15 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
     filter,
   };
 
-  const ranked = await ranking(db, query, span);
-  const own = ranked.slice(0, MOST_SERIES);
   const nowSeconds = Math.floor(deps.clock.nowMs() / 1000);
   const elapsed = Math.min(Math.max(nowSeconds - from, 0), to - from);
-  const [rows, leaders, names, previous, unpriced] = await Promise.all([
+  const [rows, { own, size, rows: leaders }, previous, unpriced] = await Promise.all([
     linesByUnit(db, span),
-    leadersByUnit(db, query.by, span, own),
-    namesOf(deps, query.by, own),
+    leadersByUnit(db, query, span),
     sumsBetween(deps, filter, from - (to - from), from - (to - from) + elapsed),
     refusedUnpriced(deps, span),
   ]);
+  const names = await namesOf(deps, query.by, own);
 
   const zeros = (): number[] => Array.from(bars.at, () => 0);
   const series = own.map((id): Series => ({
@@ -264,7 +312,7 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
     at: bars.at,
     lines,
     series,
-    otherSize: ranked.length - own.length,
+    otherSize: size - own.length,
     errors,
     ms,
     previous,

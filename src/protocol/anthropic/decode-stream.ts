@@ -1,11 +1,10 @@
-// Reads Anthropic Messages streams into canonical events, and meters those that are passed through.
+// Reads Anthropic Messages streams into canonical events; those that are passed through are metered by meter.ts.
 // Refuses to call a stream whole that has no message_stop.
 import { emptyUsage } from "../../shared/usage.ts";
 import { brokenStream, defined } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
 import { readErrorBody, upstreamFailure } from "../classify.ts";
-import { newMeterState } from "../dialect.ts";
-import type { AnswerContext, MeterOptions, StreamMeter, WireDecoder, WireFrame } from "../dialect.ts";
+import type { AnswerContext, WireDecoder, WireFrame } from "../dialect.ts";
 import type { BlockPayload, CanonicalEvent, FinishReason } from "../events.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../json.ts";
 import { createSequencer } from "../sequencer.ts";
@@ -211,61 +210,4 @@ function readDelta(spec: BlockSpec, delta: JsonObject): BlockPayload | undefined
     default:
       return { type: "opaque", dialect: DIALECT, value: delta };
   }
-}
-
-/** Reads a Messages stream whose bytes go to the client untouched. */
-export function meterStream(options: MeterOptions = {}): StreamMeter {
-  const state = newMeterState();
-  let usage: JsonObject | undefined;
-  let hasTotals = false;
-  const saw = (text: unknown): void => {
-    if (typeof text !== "string" || text === "") return;
-    state.sawText = true;
-    state.textChars += text.length;
-    options.onText?.(text);
-  };
-  return {
-    state,
-    push(frame) {
-      // The event's name tells whether its data matter; only frames without a name are parsed blindly.
-      if (frame.event === "ping" || frame.event === "content_block_stop") return;
-      const wire = asObject(parseJson(frame.data));
-      if (!wire) return;
-      switch (wire["type"] ?? frame.event) {
-        case "content_block_delta": {
-          const delta = asObject(wire["delta"]);
-          saw(delta?.["text"] ?? delta?.["thinking"] ?? delta?.["partial_json"]);
-          return;
-        }
-        case "message_start":
-          usage = asObject(asObject(wire["message"])?.["usage"]);
-          state.usage = decodeUsage(usage);
-          return;
-        case "content_block_start": {
-          const block = asObject(wire["content_block"]);
-          if (block?.["name"] === "web_search" && block["type"] === "server_tool_use")
-            state.webSearchCalls += 1;
-          saw(block?.["type"] === "tool_use" ? block["name"] : block?.["text"]);
-          return;
-        }
-        case "message_delta":
-          usage = mergeUsage(usage, wire["usage"]);
-          state.usage = decodeUsage(usage);
-          hasTotals ||= asObject(wire["usage"]) !== undefined;
-          // More than one may come: the one that says why it stopped has the last word.
-          state.usageFinal =
-            hasTotals &&
-            state.usage !== null &&
-            asString(asObject(wire["delta"])?.["stop_reason"]) !== undefined;
-          return;
-        case "message_stop":
-          state.ended = true;
-          state.usageFinal = hasTotals && state.usage !== null;
-          return;
-        case "error":
-          state.failure ??= upstreamFailure({ status: 200, ...readErrorBody(wire) });
-          return;
-      }
-    },
-  };
 }

@@ -72,7 +72,9 @@ function createPlainMeter(state: MeterState): {
   const measureFrame = ({ data, bytes }: WireFrame): boolean => {
     if (!measureAlike(data)) return measure(data);
     if (shape === undefined && bytes !== undefined)
-      shape = isWholeObject(data) ? plainShapeOf(bytes, { before, behind }) : null;
+      shape = isWholeObject(data)
+        ? plainShapeOf(bytes, { before: `data: ${before}`, behind: `${behind}\n\n`, escapes: "written" })
+        : null;
     return true;
   };
 

@@ -132,14 +132,13 @@ export async function attemptChannels<T>(
 ): Promise<T> {
   const { deps, picker } = services;
   const { options, keyring, clock } = deps;
-  const queueUntilMs = performance.now() + options.get("relay.queue_ms");
   const run: Run = {
     services,
     request,
     policy,
     excluded: NONE,
     full: new Set(),
-    queueUntilMs,
+    queueUntilMs: performance.now() + options.get("relay.queue_ms"),
     patience: undefined,
   };
   const deadlineAtMs = performance.now() + options.get("relay.deadline_seconds") * 1000;
@@ -155,15 +154,16 @@ export async function attemptChannels<T>(
       last = saturatedFailure(run, last) ?? last;
       break;
     }
-    const { channel, group, key, keyIndex, lease } = place;
+    const isFree = mayUse(run, place);
+    if (isFree !== true && !(await isFree)) continue;
+    const { channel, lease } = place;
     const startedMs = performance.now();
     const deadlineMs = deadlineAtMs - startedMs;
     if (deadlineMs <= 0) {
       lease.release();
       break;
     }
-    const limits = { firstByteMs, deadlineMs, maxAnswerBytes };
-    const attempt = { channel, group, key, keyIndex, lease, limits };
+    const attempt = { ...place, limits: { firstByteMs, deadlineMs, maxAnswerBytes } };
     try {
       const result = await tryOne(attempt);
       if (policy.tellsEnd !== true && policy.keepsLease !== true) lease.release();
@@ -224,6 +224,16 @@ function nextPlace(run: Run): Place | undefined {
   }
   const { key, index: keyIndex } = chosen;
   return { channel, group, key, keyIndex, lease: deps.caps.take(channel, keyIndex, tokensOf(run), nowMs) };
+}
+
+/** Whether the other nodes leave the place to this one; false: it was given back, and is full for a while. */
+function mayUse({ services, request }: Run, place: Place): boolean | Promise<boolean> {
+  const asked = place.lease.confirm();
+  if (!asked) return true;
+  return asked.then((isFree) => {
+    if (!isFree) tellNothing(services, place, request.model);
+    return isFree;
+  });
 }
 
 /** Where the session of the request is bound to, and may go. */

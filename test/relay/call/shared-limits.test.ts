@@ -97,13 +97,13 @@ async function passed(count: number, key: string, body = {}): Promise<number> {
 }
 
 /** The same while every call that passes stays open at the upstream; how many do. */
-async function passedOpen(count: number, key: string): Promise<number> {
+async function passedOpen(count: number, key: string, body = {}): Promise<number> {
   const door = gate();
   upstream.always({ ...answer("hello"), before: door });
   const before = upstream.requests.length;
   let refused = 0;
   const all = Array.from({ length: count }, async (_, at) => {
-    const { status } = await call(nodes[at % 2 === 0 ? 0 : 1], key);
+    const { status } = await call(nodes[at % 2 === 0 ? 0 : 1], key, body);
     if (status === 429) refused++;
   });
   const open = () => upstream.requests.length - before;
@@ -136,6 +136,9 @@ test("the site's rate is one of both nodes: 20 requests, failed ones too, or 7 s
   const another = await token({});
   for (let turn = 0; turn < 6; turn++)
     expect((await call(nodes[turn % 2 === 0 ? 0 : 1], another.key, { model: "nobody" })).status).toBe(404);
+  // What fails before it holds anything is counted by a word that its answer does not wait for.
+  const [counts = ""] = (await redis.command("KEYS", `*lim:rate:${user.id}:t:n`)) as string[];
+  await until(async () => (await redis.command("HGET", counts, "s")) === "6" || undefined);
   expect(await passed(40, another.key)).toBe(14);
 
   await setRate(true, 0, 7);
@@ -206,4 +209,42 @@ test("flushed, and killed: nothing but limits begins anew", async () => {
   await redis.start();
   await shared();
   expect(await passedOpen(20, open.key)).toBe(4);
+});
+
+/** A channel of a model of its own, known on both nodes. */
+async function channel(fields: Record<string, unknown>): Promise<string> {
+  const models = `capped-${performance.now()}`;
+  await here.createChannel({ baseUrl: upstream.url, models, ...fields });
+  await nodes[1].deps.routing.reload();
+  for (const node of nodes) await node.deps.options.set("SelfUseModeEnabled", "true");
+  return models;
+}
+
+test("a channel's caps are open to one node whole, and to both together no further", async () => {
+  const { key } = await token({});
+  const lone = await channel({ rpmLimit: 5 });
+  const statuses: number[] = [];
+  for (let turn = 0; turn < 7; turn++) statuses.push((await call(nodes[1], key, { model: lone })).status);
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429]);
+  const both = await channel({ rpmLimit: 5 });
+  expect(await passed(20, key, { model: both })).toBe(5);
+  const atOnce = await channel({ maxConcurrency: 3 });
+  for (let round = 0; round < 2; round++) expect(await passedOpen(20, key, { model: atOnce })).toBe(3);
+  // Each node has its share again.
+  redis.pause();
+  await until(() => Promise.resolve(nodes.every((node) => !state(node)?.isUp) || undefined));
+  expect(await passedOpen(20, key, { model: atOnce })).toBe(3);
+});
+
+test("tokens a minute are those of both nodes, and what a call took in the end counts", async () => {
+  upstream.always(answer("hello"));
+  const { key } = await token({ tpmLimit: 200 });
+  const count = await passed(40, key, { max_tokens: 10 });
+  expect(count).toBeGreaterThan(2);
+  for (const node of nodes) await node.deps.ledger.flush();
+  const { logs } = here.deps.db.t;
+  const rows = await here.deps.db.orm.select().from(logs).where(eq(logs.userId, user.id));
+  const used = rows.reduce((sum, row) => sum + row.promptTokens + row.completionTokens, 0);
+  expect(used).toBeLessThanOrEqual(200);
+  for (const node of nodes) expect((await call(node, key, { max_tokens: 200 })).status).toBe(429);
 });

@@ -1,6 +1,7 @@
 // Frames that are metered by their bytes: counted, passed on and cut exactly like the same frames that are read.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { anthropic } from "../../../src/protocol/anthropic/dialect.ts";
 import { openaiChat } from "../../../src/protocol/openai-chat/dialect.ts";
 import type { StreamMeter } from "../../../src/protocol/dialect.ts";
 import { createStreamRelay } from "../../../src/relay/wire/stream.ts";
@@ -21,9 +22,15 @@ interface Relayed {
   skimmed: number;
 }
 
+type MadeMeter = () => StreamMeter;
+
 /** One chunk after the other through a relay; without `skims` every frame is read. */
-async function relayed(chunks: readonly Uint8Array[], skims: boolean, hold?: StreamHold): Promise<Relayed> {
-  const meter = (openaiChat.meterStream as NonNullable<typeof openaiChat.meterStream>)();
+async function relayed(
+  chunks: readonly Uint8Array[],
+  skims: boolean,
+  { hold, makeMeter = openaiChat.meterStream }: { hold?: StreamHold | undefined; makeMeter?: MadeMeter },
+): Promise<Relayed> {
+  const meter = makeMeter();
   const { skim } = meter;
   let skimmed = 0;
   meter.skim = skims
@@ -48,6 +55,7 @@ async function relayed(chunks: readonly Uint8Array[], skims: boolean, hold?: Str
     { reader: upstream.getReader(), abort: () => undefined },
     {
       meter,
+      terminal: makeMeter === openaiChat.meterStream ? "done-line" : "terminal-event",
       hidesUsage: true,
       idleMs: 60_000,
       pingMs: 0,
@@ -75,10 +83,14 @@ function told({ first, last, ...end }: StreamEnd): object {
 }
 
 /** Both ways see, send and count the same; answers what the skimming one did. */
-async function alike(chunks: readonly string[], hold?: () => StreamHold): Promise<Relayed> {
+async function alike(
+  chunks: readonly string[],
+  hold?: () => StreamHold,
+  makeMeter: MadeMeter = openaiChat.meterStream,
+): Promise<Relayed> {
   const bytes = chunks.map((chunk) => encoder.encode(chunk));
-  const skimmed = await relayed(bytes, true, hold?.());
-  const read = await relayed(bytes, false, hold?.());
+  const skimmed = await relayed(bytes, true, { hold: hold?.(), makeMeter });
+  const read = await relayed(bytes, false, { hold: hold?.(), makeMeter });
   expect(read.skimmed).toBe(0);
   expect(skimmed.text).toBe(read.text);
   expect(told(skimmed.end)).toEqual(told(read.end));
@@ -166,5 +178,77 @@ describe("frames that differ in their text alone", () => {
     expect(cut.end.last?.data).toContain("number 9 of it");
     const paired = [...frames.slice(0, 8), frames.slice(8, 10).join(""), ...longer.slice(10)];
     expect((await alike(paired, large)).end.last?.data).toContain("number 9 of it");
+  });
+});
+
+describe("deltas of Messages", () => {
+  const event = (data: { type: string }): string => `event: ${data.type}\n${sse(data)}`;
+  const delta = (text: string, index = 0): string =>
+    event(Object.assign({ type: "content_block_delta" }, { index, delta: { type: "text_delta", text } }));
+  const thought = (thinking: string): string =>
+    event(
+      Object.assign(
+        { type: "content_block_delta" },
+        { index: 0, delta: { type: "thinking_delta", thinking } },
+      ),
+    );
+  const begin = event(
+    Object.assign({ type: "message_start" }, { message: { usage: { input_tokens: 5, output_tokens: 1 } } }),
+  );
+  const end =
+    event(
+      Object.assign(
+        { type: "message_delta" },
+        { delta: { stop_reason: "end_turn" }, usage: { output_tokens: 9 } },
+      ),
+    ) + event({ type: "message_stop" });
+  const same = (chunks: readonly string[], hold?: () => StreamHold): Promise<Relayed> =>
+    alike(chunks, hold, anthropic.meterStream);
+
+  test("are not decoded from the second on; another block, an escape and a ping are read", async () => {
+    const words = ["one", " two ✓", " three 😀", ' "four"', " five\n", " six"].map((word) => delta(word));
+    const { skimmed, meter } = await same([begin, ...words, event({ type: "ping" }), delta(" seven"), end]);
+    expect(skimmed).toBe(4);
+    expect(meter.state.usage?.input.fresh).toBe(5);
+    const blocks = await same([
+      begin,
+      thought("a"),
+      thought("b"),
+      delta("c", 1),
+      delta("d", 1),
+      thought("e"),
+      end,
+    ]);
+    expect(blocks.skimmed).toBe(2);
+    await same([begin, delta("text"), delta("a"), delta("text_delta"), delta("0"), delta("x"), end]);
+  });
+
+  test("whatever texts come, in whatever chunks", async () => {
+    const units = ["a", '"', "\\", "\n", "é", "四", "😀", " ", "}", "text"];
+    const word = fc.string({ unit: fc.constantFrom(...units), maxLength: 6 });
+    const input = fc.tuple(fc.array(word, { maxLength: 12 }), fc.array(fc.nat(2000), { maxLength: 4 }));
+    await fc.assert(
+      fc.asyncProperty(input, async ([words, cuts]) => {
+        const frames = [begin, ...words.map((each, at) => delta(each, at > 6 ? 1 : 0)), end];
+        await same(frames);
+        const whole = frames.join("");
+        const places = [0, ...cuts.map((cut) => cut % whole.length).sort((a, b) => a - b), whole.length];
+        await same(places.slice(1).map((to, at) => whole.slice(places[at], to)));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("near the hold each is read", async () => {
+    const hold = (): StreamHold => ({
+      freeChars: 100,
+      paidTokens: 10,
+      shortOf: "balance",
+      cover: () => Promise.resolve(false),
+    });
+    const frames = Array.from({ length: 30 }, (_, at) => delta(`word number ${at} of it`));
+    const { end: ended, skimmed } = await same([begin, ...frames, end], hold);
+    expect(skimmed).toBeGreaterThan(2);
+    expect(ended.reason).toBe("balance");
   });
 });

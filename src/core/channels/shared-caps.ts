@@ -1,0 +1,127 @@
+// Caps of channels and their keys as all nodes keep them through the site's Valkey: a question for each place that is taken, a
+// word that nobody waits for when it is given back. Refuses to decide without an answer: the node's share decides then.
+import { lookEvery } from "../../db/look-around.ts";
+import type { ToldOwner } from "../kit/shared-scripts.ts";
+import { NO_ASKED, NO_TOLD } from "../kit/shared-wire.ts";
+import type { SharedWire } from "../kit/shared-wire.ts";
+import type { Caps } from "./rows.ts";
+
+const MINUTE_MS = 60_000;
+const BEAT_MS = 2000;
+/** A place of another node may be given back at any time. */
+const OPEN_MS = 100;
+/** What refused is asked again after so long at the latest. */
+const MOST_MS = 1000;
+
+/** What one key or channel does on this node. */
+export interface CapUse {
+  /** Among all that processes share. */
+  readonly name: string;
+  inFlight: number;
+  openTokens: number;
+  /** On the steady clock: the other nodes have all of it so long. */
+  fullUntilMs: number;
+  /** What the others were told last; empty: tell it again. */
+  told: string;
+}
+
+/** What a place is taken of. */
+interface CapTaken {
+  use: CapUse;
+  caps: Caps;
+}
+
+interface CapVerdicts {
+  /** Who has no room, and for how long. */
+  refused(refuser: CapUse, waitMs: number): void;
+  /** There was no answer: who has more than the node's share, if anybody. */
+  overShare(): CapUse | undefined;
+}
+
+export interface SharedCaps {
+  /** Answers are to be had: each node may have all of a cap. */
+  isUp(): boolean;
+  /** Whether the place, which counts here already, may be had. */
+  ask(taken: readonly CapTaken[], tokens: number, told: CapVerdicts): Promise<boolean> | undefined;
+  /** So many tokens more count in the minute; what is open stands in the uses. */
+  ended(taken: readonly CapTaken[], tokens: number): void;
+  close(): void;
+}
+
+const isCapped = ({ caps }: CapTaken): boolean =>
+  caps.maxConcurrency > 0 || caps.rpmLimit > 0 || caps.tpmLimit > 0;
+const figuresOf = ({ inFlight, openTokens }: CapUse): string => `${inFlight} ${openTokens}`;
+
+function toldOf({ name, inFlight, openTokens }: CapUse, tokensUsed: number): ToldOwner {
+  return { ...NO_TOLD, key: name, windowMs: MINUTE_MS, calls: inFlight, tokens: openTokens, tokensUsed };
+}
+
+export function createSharedCaps(wire: SharedWire): SharedCaps {
+  /** With something open here, or told of last. */
+  const uses = new Set<CapUse>();
+
+  function tell(told: readonly CapUse[], tokensOf: (use: CapUse) => number): void {
+    for (const use of told) use.told = figuresOf(use);
+    const words = told.map((use) => toldOf(use, tokensOf(use)));
+    wire.tell(words, () => {
+      for (const use of told) use.told = "";
+    });
+  }
+
+  function beat(): void {
+    if (!wire.isUp()) return;
+    const late: CapUse[] = [];
+    let isBusy = false;
+    for (const use of uses) {
+      if (use.inFlight > 0) isBusy = true;
+      if (use.told !== figuresOf(use)) late.push(use);
+      else if (use.inFlight === 0) uses.delete(use);
+    }
+    // Also a word of nobody says that this node lives.
+    if (isBusy || late.length > 0) tell(late, () => 0);
+  }
+
+  return {
+    isUp: () => wire.isUp(),
+    ask(taken, tokens, told) {
+      const capped = taken.filter(isCapped);
+      if (capped.length === 0) return undefined;
+      const asked = capped.map(({ use, caps }) => ({
+        ...NO_ASKED,
+        key: use.name,
+        windowMs: MINUTE_MS,
+        maxRequests: caps.rpmLimit,
+        maxTokens: caps.tpmLimit,
+        maxCalls: caps.maxConcurrency,
+        calls: use.inFlight - 1,
+        tokens: use.openTokens - tokens,
+        // A call that is larger than the whole cap goes alone: its upstream decides.
+        wantedTokens: Math.min(tokens, caps.tpmLimit),
+      }));
+      const found = wire.ask("begin", asked, { units: 0, least: 0, tokens });
+      if (!found) return undefined;
+      for (const { use } of capped) {
+        uses.add(use);
+        use.told = figuresOf(use);
+      }
+      return found.then((answer) => {
+        if (answer?.kind === "granted") return true;
+        for (const { use } of capped) use.told = "";
+        const refuser = answer ? capped[answer.place]?.use : told.overShare();
+        if (!refuser) return true;
+        told.refused(refuser, Math.min(MOST_MS, answer?.waitMs || OPEN_MS));
+        return false;
+      });
+    },
+    ended(taken, tokens) {
+      const capped = taken.filter((each) => isCapped(each) && uses.has(each.use));
+      if (capped.length === 0) return;
+      const limits = new Map(capped.map(({ use, caps }) => [use, caps.tpmLimit]));
+      tell(
+        capped.map(({ use }) => use),
+        (use) => (limits.get(use) ? tokens : 0),
+      );
+    },
+    close: lookEvery(BEAT_MS, beat),
+  };
+}

@@ -289,7 +289,7 @@ describe("journal of one node", () => {
       await held.promise;
     });
     await locked.promise;
-    const calls = Array.from({ length: 30 }, () =>
+    const calls = Array.from({ length: 30 }, async () =>
       books.ledger.reserve({ requestId: requestId(), user: poor, token: undefined, amount: 5 }),
     );
     const outcomes = Promise.allSettled(calls);

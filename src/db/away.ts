@@ -37,9 +37,13 @@ export function refusesWrites(error: unknown): boolean {
   return /^(25006|53100)$/.test(sqlState(error));
 }
 
+/** The driver's own words, and nobody else's: a transaction whose connection is lost between two queries ends with them. */
+const OF_DRIVER = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "CONNECT_TIMEOUT"]);
+
 /** For whoever meets errors of any origin: those of a query carry it. */
 export function isQueryAway(error: unknown): boolean {
   if (!isAway(error)) return false;
+  if (OF_DRIVER.has(sqlState(error))) return true;
   for (let e: unknown = error; typeof e === "object" && e !== null; e = (e as { cause?: unknown }).cause)
     if ("query" in e || (e as { code?: unknown }).code === "DATABASE_SILENT") return true;
   return false;

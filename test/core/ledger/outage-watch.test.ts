@@ -1,6 +1,7 @@
 // The watch over the shared database, held against one that answers and takes nothing: a standby before it is promoted.
 // Refuses a real server: what is asked here is when an answer counts, by a clock of the test's own.
 import { expect, test } from "bun:test";
+import { isQueryAway } from "../../../src/db/away.ts";
 import type { Database } from "../../../src/db/database.ts";
 import { createOutageWatch, OUTAGE_MS } from "../../../src/core/ledger/outage.ts";
 import { untilSo } from "../../support/turns.ts";
@@ -37,4 +38,11 @@ test("a database that only reads is away: its answers do not count until it take
   await untilSo(() => watch.silentMs() === 0);
   expect(asked).toBeGreaterThan(4);
   await watch.close();
+});
+
+test("a transaction that loses its connection between two queries is told as a database that is away", () => {
+  const failed = (code: string) => Object.assign(new Error("it broke"), { code });
+  expect(isQueryAway(failed("CONNECTION_CLOSED"))).toBe(true);
+  // Sockets of others break with the same codes.
+  expect(isQueryAway(failed("ECONNRESET"))).toBe(false);
 });

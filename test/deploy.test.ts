@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { RedisClient } from "bun";
+import ipaddr from "ipaddr.js";
 import { EnvError, readEnv } from "../src/env.ts";
 import { PROJECT_DIR } from "../scripts/build.ts";
 import { imageSettings } from "../scripts/image.ts";
@@ -248,6 +249,7 @@ const wide = Bun.YAML.parse(readFileSync(join(DEPLOY_DIR, "compose-wide.yaml"), 
   services: Record<string, Service>;
   volumes: Record<string, null>;
   secrets: Record<string, { file: string }>;
+  networks: Record<string, { ipam: { config: { subnet: string; ip_range: string }[] } }>;
 };
 const caddyfile = readFileSync(join(DEPLOY_DIR, "Caddyfile.wide"), "utf8");
 
@@ -287,6 +289,18 @@ test("secrets and volumes of the wide compose file exist, and no password stands
   );
   expect(new Set(used)).toEqual(new Set(Object.keys(wide.volumes)));
   expect(text).not.toMatch(/PASSWORD: |:\/\/[^\s%]*:[^%\s]*@/);
+});
+
+test("no container is given the front's address, which is the one that is believed", () => {
+  const { subnet, ip_range: given } = wide.networks["inside"]?.ipam.config[0] ?? {};
+  const front = wide.services["front"]?.networks;
+  const address = Array.isArray(front) ? "" : (front?.inside.ipv4_address ?? "");
+  const isWithin = (range = "") => ipaddr.parse(address).match(ipaddr.parseCIDR(range));
+  expect([isWithin(subnet), isWithin(given)]).toEqual([true, false]);
+});
+
+test("secrets that the wide compose file has made in the checkout are in no commit", () => {
+  expect(readFileSync(join(DEPLOY_DIR, "..", ".gitignore"), "utf8").split("\n")).toContain("/secrets/");
 });
 
 test("the front asks both nodes whether they are ready, and gives nothing that was begun to the other one", () => {

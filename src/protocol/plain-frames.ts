@@ -14,10 +14,10 @@ export interface PlainShape {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const FIRST_PRINTABLE = 0x20;
-/** Bytes that go on with a character of UTF-8 are 10xxxxxx; one of four bytes, which UTF-16 writes as two units, begins with 1111. */
-const CONTINUATION = 0x80;
-const CONTINUATION_MASK = 0xc0;
-const FOUR_BYTES = 0xf0;
+/** The first byte that is no ASCII; those below the next go on with a character. */
+const [CONTINUATION, NO_CONTINUATION] = [0x80, 0xc0];
+/** The first bytes that begin characters of two, three and four bytes, and the first that begins none. */
+const [TWO_BYTES, THREE_BYTES, FOUR_BYTES, NO_CHARACTER] = [0xc2, 0xe0, 0xf0, 0xf5];
 
 const { compare } = Buffer.prototype;
 
@@ -54,17 +54,34 @@ export function plainTextLength(shape: PlainShape, bytes: Uint8Array): number {
     if (!isAt(bytes, at, before)) return -1;
     const begin = at + before.length;
     let end = begin;
+    /** Bytes that the last character still wants. */
+    let wanted = 0;
     for (let byte = bytes[end]; byte !== QUOTE; byte = bytes[++end]) {
       if (byte === undefined || byte < FIRST_PRINTABLE || (byte === BACKSLASH && readsEscapes)) return -1;
-      if ((byte & CONTINUATION_MASK) !== CONTINUATION) units += byte >= FOUR_BYTES ? 2 : 1;
+      if (byte >= CONTINUATION && byte < NO_CONTINUATION) {
+        // Half a character counts as a reader of texts counts it.
+        if (--wanted < 0) return -1;
+        continue;
+      }
+      if (wanted > 0) return -1;
+      units += byte >= FOUR_BYTES ? 2 : 1;
+      if (byte >= CONTINUATION) wanted = bytesBehind(byte);
+      if (wanted < 0) return -1;
     }
     // An escaped quote would be part of the text.
-    if (end === begin || bytes[end - 1] === BACKSLASH || !isAt(bytes, end, behind)) return -1;
+    if (wanted > 0 || end === begin || bytes[end - 1] === BACKSLASH || !isAt(bytes, end, behind)) return -1;
     textBytes += end - begin;
     at = end + behind.length;
   }
   shape.textBytes = textBytes;
   return units;
+}
+
+/** How many bytes go on with a character that begins with this one; -1 where none does (RFC 3629). */
+function bytesBehind(byte: number): number {
+  if (byte < TWO_BYTES || byte >= NO_CHARACTER) return -1;
+  if (byte < THREE_BYTES) return 1;
+  return byte < FOUR_BYTES ? 2 : 3;
 }
 
 /** Whether these bytes stand there. Called as a Buffer's method, so that the engine has to make no view of a chunk. */

@@ -145,7 +145,9 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
       "a@[127.0.0.1]",
     ];
     for (const email of odd) expect([email, (await askCode(email)).body.code]).toEqual([email, "mail_wrong"]);
-    expect(mail.letters).toEqual([]);
+    // Letters of the tests before may still be on their way.
+    const named = mail.letters.flatMap(({ to }) => to);
+    expect(named.filter((email) => !email.endsWith("@mail.example"))).toEqual([]);
   });
 
   test("nobody is called by somebody's address, by a reserved name, or by what only looks like another", async () => {

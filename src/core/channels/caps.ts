@@ -9,7 +9,7 @@ import type { CapUse, SharedCaps } from "./shared-caps.ts";
 const SLOT_MS = 1000;
 /** A minute, and the slot that is not full yet. */
 const SLOTS = 61;
-/** Where only a call that ends makes room. */
+/** Where only a call that ends makes room; what other nodes refused is asked for again after so long, too. */
 const ASK_AGAIN_MS = 1000;
 
 /** A sum over the last minute, in slots of a second. */
@@ -56,6 +56,8 @@ class Use implements CapUse {
   inFlight = 0;
   openTokens = 0;
   fullUntilMs = 0;
+  /** When the window of all nodes opens, as they said last. */
+  opensAtMs = 0;
   told = "";
   /** Since the start of this process. */
   requests = 0;
@@ -233,7 +235,9 @@ export function createCaps(
         confirm: () =>
           shared?.ask(taken, tokens, {
             refused(refuser, waitMs) {
-              refuser.fullUntilMs = monotonicMs() + waitMs;
+              const nowMs = monotonicMs();
+              refuser.fullUntilMs = nowMs + Math.min(ASK_AGAIN_MS, waitMs);
+              refuser.opensAtMs = nowMs + waitMs;
               isOpenLease = false;
               for (const { use } of taken) {
                 use.end(tokens);
@@ -264,7 +268,7 @@ export function createCaps(
         [byChannel.get(channel.id), channel.caps] as const,
         ...channel.keyRows.map((key) => [byKey.get(key.id), key] as const),
       ].flatMap(([use, { rpmLimit, tpmLimit }]) => [
-        (use?.fullUntilMs ?? 0) - atMs,
+        (use?.opensAtMs ?? 0) - atMs,
         use?.minute && (rpmLimit > 0 || tpmLimit > 0) ? use.minute.requests.roomInMs(atMs) : 0,
       ]);
       const timed = waits.filter((ms) => ms > 0);

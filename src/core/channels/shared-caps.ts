@@ -10,8 +10,6 @@ const MINUTE_MS = 60_000;
 const BEAT_MS = 2000;
 /** A place of another node may be given back at any time. */
 const OPEN_MS = 100;
-/** What refused is asked again after so long at the latest. */
-const MOST_MS = 1000;
 
 /** What one key or channel does on this node. */
 export interface CapUse {
@@ -21,6 +19,8 @@ export interface CapUse {
   openTokens: number;
   /** On the steady clock: the other nodes have all of it so long. */
   fullUntilMs: number;
+  /** On the steady clock: when there is room again, as far as the others know. */
+  opensAtMs: number;
   /** What the others were told last; empty: tell it again. */
   told: string;
 }
@@ -109,7 +109,7 @@ export function createSharedCaps(wire: SharedWire): SharedCaps {
         for (const { use } of capped) use.told = "";
         const refuser = answer ? capped[answer.place]?.use : told.overShare();
         if (!refuser) return true;
-        told.refused(refuser, Math.min(MOST_MS, answer?.waitMs || OPEN_MS));
+        told.refused(refuser, answer?.waitMs || OPEN_MS);
         return false;
       });
     },

@@ -27,7 +27,7 @@ function createPlainDeltas(state: MeterState): PlainDeltas {
       if (length <= 0 || length > mostUnits) return -1;
       state.sawText = true;
       state.textChars += length;
-      return shape.textBytes - length;
+      return Math.max(0, shape.textBytes - length);
     },
     learn({ data, bytes }, text) {
       if (left === 0 || bytes === undefined || typeof text !== "string") return;

@@ -84,7 +84,7 @@ function createPlainMeter(state: MeterState): {
     if (length <= 0 || length > mostUnits) return -1;
     state.lastWasUsageOnly = false;
     add(length);
-    return shape.textBytes - length;
+    return Math.max(0, shape.textBytes - length);
   };
 
   return { measure: measureFrame, skim };

@@ -107,6 +107,8 @@ interface Run extends Choice {
   excluded: ReadonlySet<number>;
   /** Channels that could serve it and are full, as of the last look. */
   full: Set<number>;
+  /** How often the other nodes left no place on a channel, by its id, since room was waited for last; most never meet it. */
+  refusals: Map<number, number> | undefined;
   /** How long room is waited for (performance.now()). */
   queueUntilMs: number;
   /** Made when somebody asks for it: most requests never meet one. */
@@ -138,6 +140,7 @@ export async function attemptChannels<T>(
     policy,
     excluded: NONE,
     full: new Set(),
+    refusals: undefined,
     queueUntilMs: performance.now() + options.get("relay.queue_ms"),
     patience: undefined,
   };
@@ -155,7 +158,10 @@ export async function attemptChannels<T>(
       break;
     }
     const isFree = mayUse(run, place);
-    if (isFree !== true && !(await isFree)) continue;
+    if (isFree !== true && !(await isFree)) {
+      if (passedBy(run, place)) break;
+      continue;
+    }
     const { channel, lease } = place;
     const startedMs = performance.now();
     const deadlineMs = deadlineAtMs - startedMs;
@@ -226,9 +232,12 @@ function nextPlace(run: Run): Place | undefined {
   return { channel, group, key, keyIndex, lease: deps.caps.take(channel, keyIndex, tokensOf(run), nowMs) };
 }
 
-/** Whether the other nodes leave the place to this one; false: it was given back, and is full for a while. */
+/**
+ * Whether the other nodes leave the place to this one; false: it was given back, and is full for a while. A test asks a key on
+ * purpose, also one that is full.
+ */
 function mayUse({ services, request }: Run, place: Place): boolean | Promise<boolean> {
-  const asked = place.lease.confirm();
+  const asked = request.isTest === true ? undefined : place.lease.confirm();
   if (!asked) return true;
   return asked.then((isFree) => {
     if (!isFree) tellNothing(services, place, request.model);
@@ -236,11 +245,20 @@ function mayUse({ services, request }: Run, place: Place): boolean | Promise<boo
   });
 }
 
+/** Each key of a channel is asked for once a round, however many there are. True: the client has left, nobody is asked again. */
+function passedBy(run: Run, { channel }: Place): boolean {
+  const refusals = (run.refusals ??= new Map<number, number>());
+  refusals.set(channel.id, (refusals.get(channel.id) ?? 0) + 1);
+  if (!run.request.request.signal.aborted) return false;
+  run.full.add(channel.id);
+  return true;
+}
+
 /** Where the session of the request is bound to, and may go. */
 function boundTo(run: Run, nowMs: number): Place | undefined {
   const { services, request, policy, excluded } = run;
   const { affinity, caller, model } = request;
-  if (!affinity || request.pinned) return undefined;
+  if (!affinity || request.pinned || run.refusals) return undefined;
   const tokens = tokensOf(run);
   const { accepts } = policy;
   const found = boundPlace(services, { caller, model, affinity, tokens, accepts, excluded }, nowMs);
@@ -258,6 +276,7 @@ async function waitForRoom(run: Run, deadlineAtMs: number): Promise<boolean> {
   const leftMs = Math.min(run.queueUntilMs, deadlineAtMs) - performance.now();
   if (full.size === 0 || leftMs <= 0 || signal.aborted) return false;
   await caps.wait([...full], Math.min(leftMs, roomInMs(run, clock.monotonicMs())), signal);
+  run.refusals = undefined;
   return !signal.aborted;
 }
 

@@ -16,6 +16,8 @@ export interface Choice {
   excluded: ReadonlySet<number>;
   /** Channels that could serve it and are full are added here. */
   full: Set<number>;
+  /** How often the other nodes left no place on a channel, by its id, in this round. */
+  refusals?: ReadonlyMap<number, number> | undefined;
   /** Nobody is asked: turns and trials stay as they are. */
   isPeek?: boolean;
 }
@@ -44,6 +46,11 @@ export function nextChannel(run: Choice, nowMs: number): PickedChannel | undefin
   if (deps.keyring.isCalm() && !deps.routing.hasLimits()) return pick(policy.accepts);
   const isFit = (channel: Channel, orResting: boolean): boolean => {
     if (!policy.accepts(channel)) return false;
+    const refused = run.refusals?.get(channel.id);
+    if (refused !== undefined && refused >= channel.keyRows.length) {
+      run.full.add(channel.id);
+      return false;
+    }
     const fitness = deps.keyring.fitness(channel, model, nowMs, tokensOf(run));
     if (fitness === "full") run.full.add(channel.id);
     return fitness === "fit" || (orResting && fitness === "resting");

@@ -236,6 +236,24 @@ test("a channel's caps are open to one node whole, and to both together no furth
   expect(await passedOpen(20, key, { model: atOnce })).toBe(3);
 });
 
+test("a channel whose cap the other node fills is tested all the same", async () => {
+  const { key } = await token({});
+  const models = await channel({ maxConcurrency: 1, testModel: "asked" });
+  const door = gate();
+  upstream.always({ ...answer("hello"), before: door });
+  const open = call(nodes[1], key, { model: models });
+  await until(() => Promise.resolve(upstream.requests.length > 0 || undefined));
+  upstream.always(answer("tested"));
+  const [row] = [...here.deps.routing.channels()].filter(({ models: named }) => named === models);
+  const root = await here.createUser({ role: 100 });
+  const { body } = await here.call("GET", `/api/channel/test/${row?.id}`, undefined, root);
+  expect(body).toMatchObject({ success: true });
+  expect((await call(here, key, { model: models })).code).toBe("channel_capacity_exhausted");
+  door.open();
+  expect((await open).status).toBe(200);
+  upstream.always(undefined);
+});
+
 test("tokens a minute are those of both nodes, and what a call took in the end counts", async () => {
   upstream.always(answer("hello"));
   const { key } = await token({ tpmLimit: 200 });

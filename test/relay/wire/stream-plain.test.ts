@@ -84,11 +84,11 @@ function told({ first, last, ...end }: StreamEnd): object {
 
 /** Both ways see, send and count the same; answers what the skimming one did. */
 async function alike(
-  chunks: readonly string[],
+  chunks: readonly (string | Uint8Array)[],
   hold?: () => StreamHold,
   makeMeter: MadeMeter = openaiChat.meterStream,
 ): Promise<Relayed> {
-  const bytes = chunks.map((chunk) => encoder.encode(chunk));
+  const bytes = chunks.map((chunk) => (typeof chunk === "string" ? encoder.encode(chunk) : chunk));
   const skimmed = await relayed(bytes, true, { hold: hold?.(), makeMeter });
   const read = await relayed(bytes, false, { hold: hold?.(), makeMeter });
   expect(read.skimmed).toBe(0);
@@ -123,6 +123,26 @@ describe("frames that differ in their text alone", () => {
     await alike([frame("a"), frame("b"), frame("c").slice(0, 30), frame("c").slice(30), frame("d"), DONE]);
     await alike([frame("a"), frame("b"), frame("c") + frame("d"), frame("e"), frame(""), finish, DONE]);
     await alike([frame("a"), frame("b"), frame("c").trimEnd()]);
+  });
+
+  test("half characters, of upstreams that cut their words by bytes, count once and as they are read", async () => {
+    const text = "a frame of bytes: ";
+    const broken = (bytes: readonly number[]): Uint8Array => {
+      const whole = Buffer.from(frame(`${text}${"?".repeat(bytes.length)}`), "latin1");
+      whole.set(bytes, whole.indexOf("?"));
+      return whole;
+    };
+    for (const bytes of [
+      [0xf0],
+      [0xff],
+      [0xc3],
+      [0x80],
+      [0xf0, 0x9f],
+      [0xe5, 0x9b],
+      [0xc0, 0x80],
+      [0xf0, 0x61],
+    ])
+      await alike([frame("a"), frame("b"), broken(bytes), broken(bytes), frame("c"), finish, DONE]);
   });
 
   test("what is no whole object stays back, however often it comes", async () => {

@@ -119,16 +119,25 @@ function compare(wide: WideSite, rows: readonly Row[], { kills, stills }: Harm):
     else if (!row && usage) nameless.push({ call, usage });
   }
   // Whoever left before the first byte knows no request id: key and usage must do.
+  const matched = new Set<Call>();
   for (const { call, usage } of nameless) {
     const found = [...unexplained].find((id) => {
       const row = byRequest.get(id);
       return row?.tokenId === call.key?.tokenId && row?.input === usage.input && row.output === usage.output;
     });
-    if (found !== undefined) unexplained.delete(found);
-    else if (!wasKilled(call, kills))
+    if (found !== undefined) {
+      unexplained.delete(found);
+      matched.add(call);
+    } else if (!wasKilled(call, kills))
       findings.push(
         `billed by the upstream and in no book: ${call.id} (${call.kind}, node ${call.node}, status ${call.outcome.status})`,
       );
+  }
+  // A process that was killed between the charge and the answer: its caller knows no request id, its upstream a broken socket.
+  for (const call of wide.load.calls.filter((each) => each.key && wasKilled(each, kills))) {
+    if (byRequest.has(call.outcome.requestId) || matched.has(call)) continue;
+    const found = [...unexplained].find((id) => byRequest.get(id)?.tokenId === call.key?.tokenId);
+    if (found !== undefined) unexplained.delete(found);
   }
   return findings.concat([...unexplained].map((id) => `in the book, and nobody called: ${id}`));
 }

@@ -294,7 +294,7 @@ export const FAULTS: readonly Fault[] = [
       // Until the room that was made in advance is used up: a round of long rows that nobody serves any more.
       await wide.site.until(
         async () => (await wide.load.heavy(1, 64)).every(({ outcome }) => outcome.status !== 200),
-        40_000,
+        120_000,
       );
       await lasts(5);
       wide.disk.empty();

@@ -165,15 +165,22 @@ async function compare(
   return isBehind;
 }
 
-/** False where it takes longer; rejects with it. */
-function isDone(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  return within(ms, promise).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof DeadlineExceeded) return false;
+/** Begins to listen, once; what the answer takes beyond the deadline, rounds do not wait for. */
+function createEar({ session, answerMs = ANSWER_MS }: ChangeFeedDeps, heard: (payload: string) => void) {
+  let isListening = false;
+  let asked: Promise<unknown> | undefined;
+  return async function listen(): Promise<void> {
+    if (isListening) return;
+    asked ??= session.listen(CHANNEL, heard);
+    try {
+      await within(answerMs, asked);
+      isListening = true;
+    } catch (error) {
+      if (error instanceof DeadlineExceeded) return;
+      asked = undefined;
       throw error;
-    },
-  );
+    }
+  };
 }
 
 export interface ChangeFeedDeps {
@@ -188,7 +195,7 @@ export interface ChangeFeedDeps {
 }
 
 export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
-  const { client, session, answered, answerMs = ANSWER_MS } = deps;
+  const { client, answered } = deps;
   /** Stands in the announcements of this very process. */
   const self = randomBytes(6).toString("hex");
   const versions: Versions = {
@@ -202,10 +209,9 @@ export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
   let second: ReturnType<typeof setTimeout> | undefined;
   let isClosed = false;
   let isComparing = false;
-  let isListening = false;
-  let listening: Promise<unknown> | undefined;
   let carrier: ChangeCarrier | undefined;
   let stopCarrying: (() => void) | undefined;
+  const listen = createEar(deps, (payload) => hear(versions, { self, isInOrder: true }, payload));
   /** What transactions that are not committed yet have announced. */
   const uncommitted = new WeakMap<Orm, string[]>();
 
@@ -220,15 +226,7 @@ export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
     if (isComparing) return;
     isComparing = true;
     try {
-      if (!isListening) {
-        listening ??= session.listen(CHANNEL, (payload) =>
-          hear(versions, { self, isInOrder: true }, payload),
-        );
-        isListening = await isDone(listening, answerMs).catch((error: unknown) => {
-          listening = undefined;
-          throw error;
-        });
-      }
+      await listen();
       const isBehind = await compare(versions, deps);
       await askForRows(versions, deps, false);
       const failed = [...versions.failed];

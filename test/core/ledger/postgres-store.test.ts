@@ -344,7 +344,7 @@ describe("journal of one node", () => {
     const poor = await books.addUser(1000);
     const unlock = await lockElsewhere(poor.id);
     const call = books.ledger.reserve({ requestId: requestId(), user: poor, token: undefined, amount: 5 });
-    const refused = call.catch((error: Failure) => error.code);
+    const refused = Promise.resolve(call).catch((error: Failure) => error.code);
     await untilSo(async () => (await lockWaits()) === 1);
     expect(await refused).toBe("ledger_down");
     await untilSo(async () => (await lockWaits()) === 0);

@@ -367,8 +367,8 @@ describe.each(DATABASE_KINDS)("ledger on %s", (kind) => {
   test("errors of names that no channel was asked for are one sum, whatever clients choose; those of channels have theirs", async () => {
     const user = await books.addUser(0);
     const entry = { type: LogType.error, userId: user.id, username: user.username, content: "" };
-    for (const modelName of ["made up", "made up too", ""]) books.ledger.log({ ...entry, modelName });
-    books.ledger.log({ ...entry, modelName: "served", channelId });
+    for (const modelName of ["made up", "made up too", ""]) await books.ledger.log({ ...entry, modelName });
+    await books.ledger.log({ ...entry, modelName: "served", channelId });
     await books.ledger.flush();
     const { rollups } = books.db.t;
     const sums = await books.db.orm.select().from(rollups).where(eq(rollups.userId, user.id));

@@ -334,7 +334,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
   const inbox = await createInbox({ ...base, reach, guard: guardOf(() => deps) });
   falls.inbox = inbox;
-  const sharedCaps = valkey && createSharedCaps(createSharedWire(valkey));
+  const sharedCaps = valkey && createSharedCaps(createSharedWire(valkey, clock), clock);
   const deps: Deps = {
     ...base,
     sessions,

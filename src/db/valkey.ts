@@ -66,6 +66,8 @@ export interface Valkey extends Pick<ValkeyChannels, "subscribe"> {
   /** To all processes of the site, this one too; lost where the server is away. */
   publish(channel: string, text: string): void;
   state(): ValkeyState;
+  /** On the steady clock: since when it is asked; of the last time where it is away. */
+  upSinceMs(): number;
   close(): void;
 }
 
@@ -191,6 +193,10 @@ class SharedStore implements Valkey {
 
   state(): ValkeyState {
     return { isUp: this.#isUp, reason: this.#reason, missed: this.#missed };
+  }
+
+  upSinceMs(): number {
+    return this.#upMs;
   }
 
   close(): void {

@@ -278,7 +278,7 @@ export function createLimitBook(deps: LimitBookDeps): LimitBook {
   const shared =
     valkey &&
     createSharedLimits({
-      wire: createSharedWire(valkey),
+      wire: createSharedWire(valkey, clock),
       clock,
       all: () => known.all(),
       isAlone: db.kind === "sqlite",

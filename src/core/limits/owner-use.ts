@@ -118,4 +118,10 @@ export class OwnerUse {
     const { budgetQuota } = this.limits;
     return budgetQuota > 0 ? budgetQuota - this.spent() - this.allHeld() : Infinity;
   }
+
+  /** The same by what the others told last, whoever is asked otherwise: for whom no answer came. */
+  freeUnanswered(): number {
+    const { budgetQuota } = this.limits;
+    return budgetQuota > 0 ? budgetQuota - this.spent() - this.held - this.elsewhere.held : Infinity;
+  }
 }

@@ -15,6 +15,8 @@ export interface RateClaim {
    * more; `refused`: it counts nowhere. Absent: nothing.
    */
   shared?: "open" | "counted" | "refused";
+  /** Requests and successes of the user that this process knew of when it let it in, this one counted. */
+  here?: { total: number; success: number };
 }
 
 export interface SharedRates {

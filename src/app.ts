@@ -11,6 +11,7 @@ import { createChannelWatch } from "./core/channels/watch.ts";
 import { createGuard } from "./net/guard.ts";
 import type { Lookup } from "./net/guard.ts";
 import { databaseNumber } from "./core/ledger/node-lease.ts";
+import { databasePlace } from "./db/place.ts";
 import { readNodeId, refuseLostFile, settleIn } from "./core/ledger/installation.ts";
 import { createInbox } from "./core/inbox/inbox.ts";
 import { fallTeller } from "./core/inbox/ledger-causes.ts";
@@ -152,14 +153,15 @@ async function connectPatiently(env: Env, logger: Logger): Promise<Database> {
   return db;
 }
 
-/** Sites that share a server are told apart by their databases' numbers. */
+/** Sites that share a server are told apart by their databases' numbers, and a copy that has the number by where it is. */
 async function valkeyOf(
   { valkey }: Env,
   { db, clock, logger }: Pick<Deps, "db" | "clock" | "logger">,
   deadlineTicks: number | undefined,
 ): Promise<Valkey | undefined> {
   if (!valkey) return undefined;
-  const prefix = `weir:${((await databaseNumber(db)) ?? 0).toString(36)}:`;
+  const place = await databasePlace(db);
+  const prefix = `weir:${((await databaseNumber(db)) ?? 0).toString(36)}${place && `.${place}`}:`;
   const opened = await openValkey({
     address: valkey,
     prefix,
@@ -332,7 +334,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
   const inbox = await createInbox({ ...base, reach, guard: guardOf(() => deps) });
   falls.inbox = inbox;
-  const sharedCaps = valkey && createSharedCaps(createSharedWire(valkey));
+  const sharedCaps = valkey && createSharedCaps(createSharedWire(valkey, clock), clock);
   const deps: Deps = {
     ...base,
     sessions,

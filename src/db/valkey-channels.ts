@@ -29,9 +29,27 @@ interface ChannelSettings {
   open: () => Promise<RedisClient>;
   prefix: string;
   monotonicMs: () => number;
+  /** A server that has let this process in and says nothing more is given up after so long. */
+  limitMs: number;
 }
 
-export function createValkeyChannels({ open, prefix, monotonicMs }: ChannelSettings): ValkeyChannels {
+/** Rejects where it takes longer; what it waits for is not ended by that. */
+export async function inTime<T>(answer: Promise<T>, limitMs: number): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(new Error("it does not answer")), limitMs);
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export function createValkeyChannels({
+  open,
+  prefix,
+  monotonicMs,
+  limitMs,
+}: ChannelSettings): ValkeyChannels {
   const beat = `beat:${randomBytes(6).toString("hex")}`;
   const listeners = new Map<string, Set<Listener>>();
   let client: RedisClient | undefined;
@@ -57,7 +75,7 @@ export function createValkeyChannels({ open, prefix, monotonicMs }: ChannelSetti
       opened.onclose = () => {
         if (client === opened) client = undefined;
       };
-      for (const channel of [beat, ...listeners.keys()]) await listenOn(opened, channel);
+      for (const channel of [beat, ...listeners.keys()]) await inTime(listenOn(opened, channel), limitMs);
       heardMs = monotonicMs();
       if (isClosed) return drop();
       for (const all of listeners.values()) for (const { gap } of all) gap();

@@ -63,7 +63,9 @@ export function probeValkey(address: ValkeyAddress, limitMs = LIMIT_MS): Promise
   }
   socket.on(isTls ? "secureConnect" : "connect", () => {
     sentMs = performance.now();
-    const words = password === "" ? [] : [command("AUTH", ...(user === "" ? [] : [user]), password)];
+    // A user without a password signs in with an empty one, as the runtime's client does.
+    const words =
+      user === "" && password === "" ? [] : [command("AUTH", ...(user === "" ? [] : [user]), password)];
     if (database > 0) words.push(command("SELECT", String(database)));
     socket.write([...words, command("INFO", "server"), command("INFO", "memory")].join(""));
   });

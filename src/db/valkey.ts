@@ -3,7 +3,7 @@
 // Refuses to keep anybody waiting: a server that is away, paused or slow is not asked until it has answered by itself again.
 import { RedisClient } from "bun";
 import { createHash } from "node:crypto";
-import { createValkeyChannels } from "./valkey-channels.ts";
+import { createValkeyChannels, inTime } from "./valkey-channels.ts";
 import type { ValkeyChannels } from "./valkey-channels.ts";
 import { probeValkey } from "./valkey-probe.ts";
 import type { ValkeyAddress } from "./valkey-url.ts";
@@ -66,6 +66,8 @@ export interface Valkey extends Pick<ValkeyChannels, "subscribe"> {
   /** To all processes of the site, this one too; lost where the server is away. */
   publish(channel: string, text: string): void;
   state(): ValkeyState;
+  /** On the steady clock: since when it is asked; of the last time where it is away. */
+  upSinceMs(): number;
   close(): void;
 }
 
@@ -138,7 +140,7 @@ class SharedStore implements Valkey {
   constructor(readonly settings: ValkeySettings) {
     const { address, prefix, monotonicMs } = settings;
     const open = () => openClient(address);
-    this.#channels = createValkeyChannels({ open, prefix, monotonicMs });
+    this.#channels = createValkeyChannels({ open, prefix, monotonicMs, limitMs: CONNECT_MS });
     this.subscribe = (...words) => this.#channels.subscribe(...words);
   }
 
@@ -193,6 +195,10 @@ class SharedStore implements Valkey {
     return { isUp: this.#isUp, reason: this.#reason, missed: this.#missed };
   }
 
+  upSinceMs(): number {
+    return this.#upMs;
+  }
+
   close(): void {
     this.#isClosed = true;
     this.#isUp = false;
@@ -207,13 +213,15 @@ class SharedStore implements Valkey {
     const { monotonicMs, logger, address } = this.settings;
     const nowMs = monotonicMs();
     const isRelapse = nowMs - this.#upMs < RELAPSE_MS;
+    const wasUp = this.#isUp;
     this.#restMs = isRelapse ? REST_MS : 0;
     this.#isUp = false;
     this.#proofs = 0;
     this.#misses = 0;
     this.#fellMs = nowMs;
     this.#reason = reason;
-    if (!isRelapse) this.#isTold = false;
+    // One that is away already is told of no second time.
+    if (wasUp && !isRelapse) this.#isTold = false;
     if (!this.#isTold && !this.#isClosed) {
       this.#isTold = true;
       this.#isBackTold = false;
@@ -289,7 +297,11 @@ class SharedStore implements Valkey {
     const nowMs = this.settings.monotonicMs();
     const isResting = !this.#isUp && nowMs - this.#fellMs < this.#restMs;
     if (this.#beatSentMs !== undefined) {
-      if (nowMs - this.#beatSentMs > SILENT_MS) this.#drop();
+      if (nowMs - this.#beatSentMs > SILENT_MS) {
+        this.#drop();
+        // What it had proven is void: a new connection proves itself again.
+        this.fell("it does not answer");
+      }
     } else if (this.#client) this.#ping(this.#client);
     else if (!isResting) await this.#open();
     this.#channels.look();
@@ -308,6 +320,8 @@ class SharedStore implements Valkey {
       clearTimeout(limit);
       if (this.#client !== client) return;
       this.#beatSentMs = undefined;
+      // It may have closed before anybody listened for that.
+      if (!isAnswer && !client.connected) return this.#lost(client);
       if (this.#isUp || !isAnswer) return;
       const nowMs = this.settings.monotonicMs();
       this.#proofs = nowMs - sentMs <= PROOF_MS ? this.#proofs + 1 : 0;
@@ -366,16 +380,11 @@ async function openClient({ url }: ValkeyAddress): Promise<RedisClient> {
 /** The same, with all scripts in the server. */
 async function openLoaded(address: ValkeyAddress): Promise<RedisClient> {
   const client = await openClient(address);
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error("it does not answer")), CONNECT_MS);
   try {
-    const loaded = Promise.all(SCRIPTS.map(({ text }) => client.send("SCRIPT", ["LOAD", text])));
-    await Promise.race([loaded, late.promise]);
+    await inTime(Promise.all(SCRIPTS.map(({ text }) => client.send("SCRIPT", ["LOAD", text]))), CONNECT_MS);
     return client;
   } catch (error) {
     client.close();
     throw error;
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,8 +1,10 @@
 // What processes share through a Valkey: an answer in time or none, messages once each, a word in the log per outage.
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
+import type { RedisClient } from "bun";
 import { openValkey, valkeyScript } from "../../src/db/valkey.ts";
 import type { Valkey, ValkeySettings } from "../../src/db/valkey.ts";
 import { probeValkey } from "../../src/db/valkey-probe.ts";
+import { createValkeyChannels } from "../../src/db/valkey-channels.ts";
 import { parseValkeyUrl } from "../../src/db/valkey-url.ts";
 import type { ValkeyAddress } from "../../src/db/valkey-url.ts";
 import { startRedis } from "../support/redis.ts";
@@ -39,6 +41,8 @@ async function open(
     address: addressOf(url),
     prefix: "test:",
     monotonicMs: () => performance.now(),
+    // What an answer says is waited for on any machine; how long is looked at under "paused".
+    deadlineTicks: 500,
     logger: { info: (text) => told.push(text), warn: (text) => told.push(text) },
     ...more,
   });
@@ -82,14 +86,14 @@ test("a script answers, is loaded again where the server forgot it, and two site
 });
 
 test("paused: no answer within 5 ms, then none is waited for; told once, and once when it is back", async () => {
-  const { valkey, told } = await open();
+  const { valkey, told } = await open(redis.url, { deadlineTicks: 4 });
   await valkey.run(COUNT, ["paused"], [1]);
   redis.pause();
   const late: unknown[] = [];
   const beganMs = performance.now();
   expect(await valkey.run(COUNT, ["late"], [7], (answer) => late.push(answer))).toBeUndefined();
   // The timers of a busy machine come late by themselves; what is not the deadline's is seconds long.
-  expect(performance.now() - beganMs).toBeLessThan(50);
+  expect(performance.now() - beganMs).toBeLessThan(400);
   await slowest(valkey, 3);
   expect(valkey.state()).toMatchObject({ isUp: false });
   expect(valkey.run(COUNT, ["paused"], [1])).toBeUndefined();
@@ -99,7 +103,7 @@ test("paused: no answer within 5 ms, then none is waited for; told once, and onc
   expect(late).toEqual([7]);
   expect(told).toHaveLength(2);
   expect(told[1]).toStartWith("Valkey is back");
-  expect(await valkey.run<number>(COUNT, ["late"], [1])).toBe(8);
+  await until(async () => ((await valkey.run<number>(COUNT, ["late"], [1])) ?? 0) >= 8);
 });
 
 test("a process that was busy itself takes no answer for a missing one", async () => {
@@ -201,6 +205,38 @@ test("password, user and number are used; a wrong one is refused by a sentence w
   } finally {
     await closed.remove();
   }
+});
+
+test("a user without a password signs in with an empty one, as the client does", async () => {
+  const own = await startRedis({ lines: ["user default off", "user who on nopass ~* &* +@all"] });
+  try {
+    const url = `redis://who@127.0.0.1:${own.port}`;
+    expect(await probeValkey(addressOf(url))).toMatchObject({ kind: "answers" });
+    const { valkey } = await open(url);
+    expect(await valkey.run<number>(COUNT, ["n"], [1])).toBe(1);
+  } finally {
+    await own.remove();
+  }
+});
+
+test("a server that is silent before the first channel is heard is given up, and connected to anew", async () => {
+  let opened = 0;
+  let closed = 0;
+  const silent = { subscribe: () => new Promise(() => undefined), close: () => closed++ };
+  const channels = createValkeyChannels({
+    open: () => Promise.resolve((opened++, silent as unknown as RedisClient)),
+    prefix: "test:",
+    monotonicMs: () => performance.now(),
+    limitMs: 1,
+  });
+  channels.subscribe(
+    "news",
+    () => undefined,
+    () => undefined,
+  );
+  await until(() => closed === 1);
+  await until(() => (channels.look(), opened === 2));
+  channels.close();
 });
 
 test("a probe tells what the server does when it is full, and does not wait for one that is paused", async () => {

@@ -1,6 +1,7 @@
 // Caps of channels and their keys as all nodes keep them through the site's Valkey: a question for each place that is taken, a
 // word that nobody waits for when it is given back. Refuses to decide without an answer: the node's share decides then.
 import { lookEvery } from "../../db/look-around.ts";
+import type { Clock } from "../deps.ts";
 import type { ToldOwner } from "../kit/shared-scripts.ts";
 import { NO_ASKED, NO_TOLD } from "../kit/shared-wire.ts";
 import type { SharedWire } from "../kit/shared-wire.ts";
@@ -8,6 +9,8 @@ import type { Caps } from "./rows.ts";
 
 const MINUTE_MS = 60_000;
 const BEAT_MS = 2000;
+/** The server forgets what is open after an hour without a word. */
+const AGAIN_MS = 20 * 60_000;
 /** A place of another node may be given back at any time. */
 const OPEN_MS = 100;
 /** What refused is asked again after so long at the latest. */
@@ -39,7 +42,7 @@ interface CapVerdicts {
 }
 
 export interface SharedCaps {
-  /** Answers are to be had: each node may have all of a cap. */
+  /** Answers are to be had, and count what all nodes have open: each may have all of a cap. */
   isUp(): boolean;
   /** Whether the place, which counts here already, may be had. */
   ask(taken: readonly CapTaken[], tokens: number, told: CapVerdicts): Promise<boolean> | undefined;
@@ -56,9 +59,12 @@ function toldOf({ name, inFlight, openTokens }: CapUse, tokensUsed: number): Tol
   return { ...NO_TOLD, key: name, windowMs: MINUTE_MS, calls: inFlight, tokens: openTokens, tokensUsed };
 }
 
-export function createSharedCaps(wire: SharedWire): SharedCaps {
+export function createSharedCaps(wire: SharedWire, clock: Pick<Clock, "monotonicMs">): SharedCaps {
   /** With something open here, or told of last. */
   const uses = new Set<CapUse>();
+
+  /** When all was told, whatever was known of it. */
+  let againMs = clock.monotonicMs();
 
   function tell(told: readonly CapUse[], tokensOf: (use: CapUse) => number): void {
     for (const use of told) use.told = figuresOf(use);
@@ -70,6 +76,11 @@ export function createSharedCaps(wire: SharedWire): SharedCaps {
 
   function beat(): void {
     if (!wire.isUp()) return;
+    const isAgain = clock.monotonicMs() - againMs > AGAIN_MS;
+    if (wire.wasForgotten() || isAgain) {
+      againMs = clock.monotonicMs();
+      for (const use of uses) use.told = "";
+    }
     const late: CapUse[] = [];
     let isBusy = false;
     for (const use of uses) {
@@ -82,7 +93,7 @@ export function createSharedCaps(wire: SharedWire): SharedCaps {
   }
 
   return {
-    isUp: () => wire.isUp(),
+    isUp: () => wire.isSettled(),
     ask(taken, tokens, told) {
       const capped = taken.filter(isCapped);
       if (capped.length === 0) return undefined;

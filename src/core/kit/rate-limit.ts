@@ -31,6 +31,8 @@ export interface RateLimiter {
    * had no room for it, it does not count.
    */
   ended(userId: number, rule: RateRule, isSuccess: boolean, nowMs: number, isUndone?: boolean): void;
+  /** What counts of the user by now: requests, 0 where they are not limited, and successes with those that may be one yet. */
+  counted(userId: number, rule: RateRule, nowMs: number): { total: number; success: number };
   state(userId: number, rule: RateRule, nowMs: number): RateState;
 }
 
@@ -168,6 +170,10 @@ export function createRateLimiter(): RateLimiter {
       if (isUndone && rule.total > 0) takeBack(totals.of(userId, rule.windowMs, rule.total, nowMs));
       if (isSuccess) add(successes.of(userId, rule.windowMs, rule.success, nowMs), nowMs);
     },
+    counted: (userId, { windowMs, total, success }, nowMs) => ({
+      total: total > 0 ? totals.of(userId, windowMs, total, nowMs).sum : 0,
+      success: successes.of(userId, windowMs, success, nowMs).sum + (open.get(userId) ?? 0),
+    }),
     state(userId, rule, nowMs) {
       const success = successes.of(userId, rule.windowMs, rule.success, nowMs);
       const narrowest = stateOf(success, rule.success, open.get(userId) ?? 0, nowMs);

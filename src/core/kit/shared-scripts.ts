@@ -1,9 +1,11 @@
 // What processes share about limits, as scripts that run on the Valkey of the site: its clock counts, and nothing comes
 // between a look and what is taken. A limited key, user or rate has one name there (`owner`):
 //   owner:t, owner:s, owner:k   requests, successes, settled tokens: moments in their order, amounts beside them (…:n, sum in "s")
-//   owner:o                     what each process has open ("calls held tokens"), and of its budget S spent in period P, last at T
+//   owner:o                     what each process has open ("calls held tokens"), and of each period of its budget, by its name
+//                               "S:start:end", what is spent and when something was settled last ("units moment")
 // A process tells whole figures, never differences: a word that was lost is made good by the next. Figures of a process that
-// has said nothing for PROCESS_MS count no more. Refuses moments of a coarser grain than 1/4096 of their window.
+// has said nothing for PROCESS_MS count no more; it is answered that it is new, and tells all it has open again.
+// Refuses moments of a coarser grain than 1/4096 of their window.
 import { valkeyScript } from "../../db/valkey.ts";
 
 /** The name of all processes, with the moment until which each counts. */
@@ -19,7 +21,8 @@ local clock = redis.call("TIME")
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local self = ARGV[1]
 local function text(number) return string.format("%.0f", number) end
-redis.call("HSET", KEYS[1], self, text(now + ${PROCESS_MS}))
+-- Whoever forgot a process's open calls forgot its name with them.
+local isNew = redis.call("HSET", KEYS[1], self, text(now + ${PROCESS_MS}))
 
 local function grainOf(windowMs, limit)
   return limit <= 4096 and 1 or math.ceil(windowMs / 4096)
@@ -55,15 +58,17 @@ export interface AskedOwner {
   tokens: number;
   /** What the call has to find room for; more than it counts where it goes alone. */
   wantedTokens: number;
-  /** Unix seconds of the budget's beginning, what this process knows as spent since, and whether it has just read it. */
+  /** Unix seconds of the budget's period, what this process knows as spent in it, and whether it has just read it. */
   period: number;
+  periodEnd: number;
   spent: number;
   isFresh: boolean;
 }
 
 /**
  * ARGV: the process; 1 begins a call, 0 is one that wants more units, 2 counts a request whatever the limits say; units,
- * fewest units, tokens; then 13 numbers an owner. Answers {0, units granted, moment} or {owner, refusal, milliseconds}.
+ * fewest units, tokens; then 14 numbers an owner. Answers {0, units granted, moment} or {owner, refusal, milliseconds}, and after
+ * them 1 where the process was not known: what it has open has to be told again.
  */
 export const ASK = valkeyScript(`${COMMON}
 local mode, granted, least, tokens = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -109,23 +114,27 @@ local function refusedBy(at, why, waitMs)
     local own = owners[before]
     if own[2] > 0 and own[3] > 0 and mode == 1 then add(KEYS[before] .. ":t", own[1], own[2], 1) end
   end
-  return {at - 1, why, waitMs}
+  return {at - 1, why, waitMs, isNew}
 end
 for at = 2, #KEYS do
   local own = {}
-  for place = 1, 13 do own[place] = tonumber(ARGV[5 + (at - 2) * 13 + place]) end
+  for place = 1, 14 do own[place] = tonumber(ARGV[5 + (at - 2) * 14 + place]) end
   local windowMs, maxRequests, maxSuccesses, maxTokens, maxCalls, budget = unpack(own, 1, 6)
   local key = KEYS[at]
   local isOpenTold = maxSuccesses + maxTokens + maxCalls + budget > 0
   local calls, held, open = 0, 0, 0
-  local period, spent, settledAt
+  local spent, settledAt
+  local period = "S:" .. text(own[11]) .. ":" .. text(own[12])
   if isOpenTold then
     local found = redis.call("HGETALL", key .. ":o")
     for place = 1, #found, 2 do
       local name, value = found[place], found[place + 1]
-      if name == "P" then period = tonumber(value)
-      elseif name == "S" then spent = tonumber(value)
-      elseif name == "T" then settledAt = tonumber(value)
+      local ends = string.match(name, "^S:%d+:(%d+)$")
+      if name == period then
+        local s, t = string.match(value, "^(%S+) (%S+)$")
+        spent, settledAt = tonumber(s), tonumber(t)
+      elseif ends then
+        if tonumber(ends) * 1000 <= now then redis.call("HDEL", key .. ":o", name) end
       elseif name ~= self then
         if isAlive(name) then
           local c, h, t = string.match(value, "^(%S+) (%S+) (%S+)$")
@@ -157,13 +166,12 @@ for at = 2, #KEYS do
     end
   end
   if budget > 0 and mode < 2 then
-    local isOfNow = period == nil or own[11] >= period
-    local isKept = period == own[11] and not (own[13] == 1 and now - (settledAt or 0) > ${PROCESS_MS})
-    spent = isKept and math.max(spent or 0, own[12]) or own[12]
+    local isKept = spent and not (own[14] == 1 and now - settledAt > ${PROCESS_MS})
+    spent = isKept and math.max(spent, own[13]) or own[13]
     local free = budget - spent - held - own[8]
     if free <= 0 or free < least then return refusedBy(at, 5, 0) end
     granted = math.min(granted, free)
-    own.spent = isOfNow and spent
+    own.period, own.spent = period, text(spent) .. " " .. text(settledAt or 0)
   end
   own.isOpenTold = isOpenTold
   owners[at] = own
@@ -175,10 +183,10 @@ for at = 2, #KEYS do
   if mode > 0 and own[2] > 0 then add(key .. ":t", own[1], own[2], 1) end
   if own.isOpenTold and mode < 2 then
     tellOpen(key .. ":o", own[7] + begun, own[8] + granted, own[9] + tokens)
-    if own.spent then redis.call("HSET", key .. ":o", "P", text(own[11]), "S", text(own.spent)) end
+    if own.period then redis.call("HSET", key .. ":o", own.period, own.spent) end
   end
 end
-return {0, granted, now}
+return {0, granted, now, isNew}
 `);
 
 /** Numbers of an owner in a word, in their order. */
@@ -188,10 +196,9 @@ export interface ToldOwner {
   /** 1: a request was answered, under this limit of successes. */
   successes: number;
   maxSuccesses: number;
-  /** Settled: tokens, fewer than none where more were told before, and units in the period that began then. */
+  /** Settled by now: tokens, fewer than none where more were told before, and units, which count in every period of now. */
   tokensUsed: number;
   units: number;
-  period: number;
   /** Open in this process by now. */
   calls: number;
   held: number;
@@ -201,12 +208,12 @@ export interface ToldOwner {
   maxRequests: number;
 }
 
-/** ARGV: the process; then 11 numbers an owner. Answers how many there were. */
+/** ARGV: the process; then 10 numbers an owner. Answers 1 where the process was not known, else 0. */
 export const TELL = valkeyScript(`${COMMON}
 for at = 2, #KEYS do
   local key, own = KEYS[at], {}
-  for place = 1, 11 do own[place] = tonumber(ARGV[1 + (at - 2) * 11 + place]) end
-  local windowMs, successes, maxSuccesses, tokensUsed, units, period, calls, held, tokens, undone, maxRequests = unpack(own)
+  for place = 1, 10 do own[place] = tonumber(ARGV[1 + (at - 2) * 10 + place]) end
+  local windowMs, successes, maxSuccesses, tokensUsed, units, calls, held, tokens, undone, maxRequests = unpack(own)
   if successes > 0 then add(key .. ":s", windowMs, maxSuccesses, successes) end
   if tokensUsed ~= 0 then add(key .. ":k", windowMs, 4097, tokensUsed) end
   if undone > 0 then
@@ -218,10 +225,14 @@ for at = 2, #KEYS do
     end
   end
   tellOpen(key .. ":o", calls, held, tokens)
-  if units > 0 and tonumber(redis.call("HGET", key .. ":o", "P") or 0) == period then
-    redis.call("HINCRBY", key .. ":o", "S", text(units))
-    redis.call("HSET", key .. ":o", "T", text(now))
+  -- Processes may cut the budget's periods differently for a moment: what is settled now is spent in each of them.
+  for _, name in ipairs(units > 0 and redis.call("HKEYS", key .. ":o") or {}) do
+    local ends = string.match(name, "^S:%d+:(%d+)$")
+    if ends and tonumber(ends) * 1000 > now then
+      local spent = string.match(redis.call("HGET", key .. ":o", name), "^(%S+)")
+      redis.call("HSET", key .. ":o", name, text(tonumber(spent) + units) .. " " .. text(now))
+    end
   end
 end
-return #KEYS - 1
+return isNew
 `);

@@ -1,7 +1,9 @@
 // How a process asks and tells about limits that all processes keep together (shared-scripts.ts): numbers in their order, and
-// under which name it is known. Refuses to wait: no answer is `undefined`, a word that was lost is the teller's to repeat.
+// under which name it is known. Refuses to wait: no answer is `undefined`, a word that was lost is the teller's to repeat, and so
+// is all that is open once the server has forgotten this process.
 import { randomBytes } from "node:crypto";
 import type { Valkey } from "../../db/valkey.ts";
+import type { Clock } from "../deps.ts";
 import { ASK, PROCESSES, SHARED_REFUSALS, TELL } from "./shared-scripts.ts";
 import type { AskedOwner, ToldOwner } from "./shared-scripts.ts";
 
@@ -20,8 +22,16 @@ export type WireAnswer =
   | { kind: "granted"; units: number; moment: number }
   | { kind: "refused"; place: number; why: (typeof SHARED_REFUSALS)[number]; waitMs: number };
 
+/** Within this time after the server is asked again all processes have told it what they have open. */
+export const SETTLE_MS = 3000;
+
 export interface SharedWire {
+  /** It is asked. */
   isUp(): boolean;
+  /** It is asked for so long that it knows what all processes have open. */
+  isSettled(): boolean;
+  /** The server may know nothing of what is open here, since the last time that this was asked. */
+  wasForgotten(): boolean;
   ask(
     mode: keyof typeof MODES,
     owners: readonly AskedOwner[],
@@ -43,6 +53,7 @@ export const NO_ASKED = {
   tokens: 0,
   wantedTokens: 0,
   period: 0,
+  periodEnd: 0,
   spent: 0,
   isFresh: false,
 } as const;
@@ -52,7 +63,6 @@ export const NO_TOLD = {
   maxSuccesses: 0,
   tokensUsed: 0,
   units: 0,
-  period: 0,
   calls: 0,
   held: 0,
   tokens: 0,
@@ -73,6 +83,7 @@ function askedArgs(owners: readonly AskedOwner[]): number[] {
     each.tokens,
     each.wantedTokens,
     each.period,
+    each.periodEnd,
     each.spent,
     each.isFresh ? 1 : 0,
   ]);
@@ -85,7 +96,6 @@ function toldArgs(owners: readonly ToldOwner[]): number[] {
     each.maxSuccesses,
     each.tokensUsed,
     each.units,
-    each.period,
     each.calls,
     each.held,
     each.tokens,
@@ -101,23 +111,47 @@ function readAnswer(answer: readonly number[] | undefined): WireAnswer | undefin
   return { kind: "refused", place: place - 1, why: SHARED_REFUSALS[second - 1] ?? "calls", waitMs: third };
 }
 
-export function createSharedWire(valkey: Valkey): SharedWire {
+export function createSharedWire(valkey: Valkey, clock: Pick<Clock, "monotonicMs">): SharedWire {
   /** Another one with each start: places of a process that was killed are not taken for its successor's. */
   const self = randomBytes(8).toString("base64url");
   const keysOf = (owners: readonly { key: string }[]): string[] => [
     PROCESSES,
     ...owners.map(({ key }) => key),
   ];
+  let isForgotten = false;
+  /** What was on its way when the server fell may have been the word that it had forgotten this process. */
+  let seenUpMs = -Infinity;
+  const heard = (isNew: number | undefined): void => {
+    if (isNew === 1) isForgotten = true;
+  };
   return {
     isUp: () => valkey.state().isUp,
+    isSettled: () => valkey.state().isUp && clock.monotonicMs() - valkey.upSinceMs() >= SETTLE_MS,
+    wasForgotten() {
+      const was = isForgotten || seenUpMs !== valkey.upSinceMs();
+      seenUpMs = valkey.upSinceMs();
+      isForgotten = false;
+      return was;
+    },
     ask: (mode, owners, { units, least, tokens }) =>
       valkey
-        .run<number[]>(ASK, keysOf(owners), [self, MODES[mode], units, least, tokens, ...askedArgs(owners)])
-        ?.then(readAnswer),
+        .run<number[]>(
+          ASK,
+          keysOf(owners),
+          [self, MODES[mode], units, least, tokens, ...askedArgs(owners)],
+          (late) => heard(late[3]),
+        )
+        ?.then((answer) => {
+          heard(answer?.[3]);
+          return readAnswer(answer);
+        }),
     tell(owners, missed) {
-      const told = valkey.run<number>(TELL, keysOf(owners), [self, ...toldArgs(owners)]);
+      const told = valkey.run<number>(TELL, keysOf(owners), [self, ...toldArgs(owners)], heard);
       if (!told) return missed();
-      void told.then((answer) => (answer === undefined ? missed() : undefined));
+      void told.then((answer) => {
+        heard(answer);
+        if (answer === undefined) missed();
+      });
     },
   };
 }

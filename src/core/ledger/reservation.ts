@@ -65,15 +65,22 @@ export class Hold implements Reservation, Indexed {
     lease?.change(wanted, tokens);
     const shared = lease?.more(wanted, tokens);
     if (!shared) return this.#lengthen(wanted);
-    return (this.#growing = shared
-      .then((units = wanted) => {
+    return this.#step(
+      shared.then((answer) => {
+        const units = answer ?? lease?.unanswered(wanted) ?? wanted;
         lease?.change(units - wanted);
         // Nothing is held any more for a call that has ended meanwhile.
         return this.#outcome || units <= 0 ? 0 : this.#lengthen(units);
-      })
-      .finally(() => {
-        this.#growing = undefined;
-      }));
+      }),
+    );
+  }
+
+  /** Others wait for it; one that went on inside has taken its place, and another one may have followed that. */
+  #step(growing: Promise<number>): Promise<number> {
+    const own: Promise<number> = growing.finally(() => {
+      if (this.#growing === own) this.#growing = undefined;
+    });
+    return (this.#growing = own);
   }
 
   #lengthen(wanted: number): number | Promise<number> {
@@ -83,14 +90,12 @@ export class Hold implements Reservation, Indexed {
       lease?.change(added - wanted);
       return added;
     }
-    return (this.#growing = added
-      .then((units) => {
+    return this.#step(
+      added.then((units) => {
         lease?.change(units - wanted);
         return units;
-      })
-      .finally(() => {
-        this.#growing = undefined;
-      }));
+      }),
+    );
   }
 
   /** Holds more back in memory. */

@@ -65,10 +65,7 @@ export function refuseUnanswered(owners: readonly OwnerUse[], nowMs: number): Ow
     if (tpmLimit > 0 && !isAlone && tokens + owner.openTokens > tpmLimit)
       throw refusal("tpm_limit", tpmLimit);
   }
-  return owners.find((owner) => {
-    const { limits, held, elsewhere } = owner;
-    return limits.budgetQuota > 0 && owner.spent() + held + elsewhere.held > limits.budgetQuota;
-  });
+  return owners.find((owner) => owner.freeUnanswered() < 0);
 }
 
 export interface LeaseDeps {
@@ -129,6 +126,11 @@ export function emptyLease(amount: number, tokens: number, { clock, look, shared
     },
     more: (units, tokensMore) => (isOver ? undefined : shared?.more(owners(), units, tokensMore)),
     free: () => places.reduce((least, { owner }) => Math.min(least, owner.free()), Infinity),
+    unanswered: (units) =>
+      places.reduce(
+        (least, { owner }) => Math.max(0, Math.min(least, units + owner.freeUnanswered())),
+        units,
+      ),
     join(owner, moment) {
       if (isOver || places.some((place) => place.owner === owner)) return;
       places.push({ owner, moment });

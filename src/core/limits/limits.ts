@@ -46,6 +46,8 @@ export interface LimitLease {
   granted(units: number, moment: number): void;
   /** Of so many units that it holds more by now, how many the budgets leave over all processes; undefined: nobody says. */
   more(units: number, tokens: number): Promise<number | undefined> | undefined;
+  /** The same where nobody answered: what other processes told last decides. */
+  unanswered(units: number): number;
   /** How much more the budgets let it hold. */
   free(): number;
   /** It holds so many units, and counts so many tokens, more or less than it did. */
@@ -276,7 +278,7 @@ export function createLimitBook(deps: LimitBookDeps): LimitBook {
   const shared =
     valkey &&
     createSharedLimits({
-      wire: createSharedWire(valkey),
+      wire: createSharedWire(valkey, clock),
       clock,
       all: () => known.all(),
       isAlone: db.kind === "sqlite",

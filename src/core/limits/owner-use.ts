@@ -27,9 +27,8 @@ export class OwnerUse {
   held = 0;
   openTokens = 0;
   elsewhere = NOTHING_ELSEWHERE;
-  /** What the processes' shared limits were told last of its open calls, and when (steady clock); empty: tell it again. */
+  /** What the processes' shared limits were told last of its open calls; empty: tell it again. */
   told = "";
-  toldMs = 0;
   /** On the steady clock: when the tables' counter was read last. */
   seenMs = -Infinity;
   /** Calls may be open that it does not count: they began before it had a limit. */
@@ -118,5 +117,11 @@ export class OwnerUse {
   free(): number {
     const { budgetQuota } = this.limits;
     return budgetQuota > 0 ? budgetQuota - this.spent() - this.allHeld() : Infinity;
+  }
+
+  /** The same by what the others told last, whoever is asked otherwise: for whom no answer came. */
+  freeUnanswered(): number {
+    const { budgetQuota } = this.limits;
+    return budgetQuota > 0 ? budgetQuota - this.spent() - this.held - this.elsewhere.held : Infinity;
   }
 }

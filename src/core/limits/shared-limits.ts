@@ -1,6 +1,6 @@
 // Limits as all processes of a site keep them through its Valkey: one question when a call begins, a word that nobody waits
 // for when it ends. Refuses to decide without an answer: what this process knows decides then (lease.ts), and what could not
-// be told is told again, as whole figures, every two seconds.
+// be told, or was forgotten, is told again, as whole figures, every two seconds.
 import { lookEvery } from "../../db/look-around.ts";
 import type { Clock } from "../deps.ts";
 import { NO_ASKED, NO_TOLD } from "../kit/shared-wire.ts";
@@ -38,7 +38,7 @@ export type SharedRefused = Pick<Extract<WireAnswer, { kind: "refused" }>, "kind
 type SharedAnswer = Extract<WireAnswer, { kind: "granted" }> | SharedRefused;
 
 export interface SharedLimits {
-  /** Answers are to be had: what other processes do need not be guessed. */
+  /** Answers are to be had, and count what all processes have open: what others do need not be guessed. */
   isUp(): boolean;
   /** Undefined: there is no answer. The owners' own figures have the call in them already. */
   ask(claim: SharedClaim): Promise<SharedAnswer | undefined> | undefined;
@@ -93,13 +93,18 @@ function askedOf(
     held: owner.held - amount,
     tokens: owner.openTokens - tokens,
     wantedTokens: tpmLimit > 0 ? wantedTokens(tpmLimit) : 0,
-    ...(budgetQuota > 0 && period ? { period: period.start, spent: owner.spent(), isFresh } : {}),
+    ...(budgetQuota > 0 && period
+      ? { period: period.start, periodEnd: period.end, spent: owner.spent(), isFresh }
+      : {}),
   };
 }
 
 export function createSharedLimits(deps: SharedLimitsDeps): SharedLimits {
   const { wire, clock, all } = deps;
   const rates = createSharedRates(wire);
+
+  /** When all was told, whatever was known of it. */
+  let againMs = clock.monotonicMs();
 
   function forget(owners: readonly OwnerUse[]): void {
     for (const each of owners) each.told = "";
@@ -115,21 +120,25 @@ export function createSharedLimits(deps: SharedLimitsDeps): SharedLimits {
   function beat(): void {
     if (!wire.isUp()) return;
     const nowMs = clock.monotonicMs();
+    const isAgain = nowMs - againMs > AGAIN_MS;
+    if (wire.wasForgotten() || isAgain) {
+      againMs = nowMs;
+      rates.forget();
+      for (const each of all()) if (each.calls > 0) each.told = "";
+    }
     let isBusy = rates.repeat(MOST_TOLD);
     const late: OwnerUse[] = [];
     for (const each of all()) {
       if (!tellsOpen(each)) continue;
       if (each.calls > 0) isBusy = true;
-      const isOld = each.calls > 0 && nowMs - each.toldMs > AGAIN_MS;
-      if (!isOld && each.told === figuresOf(each)) continue;
-      each.toldMs = nowMs;
+      if (each.told === figuresOf(each)) continue;
       if (late.push(each) >= MOST_TOLD) break;
     }
     if (isBusy || late.length > 0) tell(late, () => ({}));
   }
 
   return {
-    isUp: () => wire.isUp(),
+    isUp: () => wire.isSettled(),
     ask(claim) {
       const { owners, rate, amount: units, least, tokens } = claim;
       // The rate first: whatever refuses the call after it, it was a request.
@@ -168,7 +177,7 @@ export function createSharedLimits(deps: SharedLimitsDeps): SharedLimits {
       if (told.length > 0)
         tell(told, (owner) => ({
           tokensUsed: owner.limits.tpmLimit > 0 ? tokens : 0,
-          ...(isOfNow(owner) ? { units, period: owner.period?.start ?? 0 } : {}),
+          ...(isOfNow(owner) ? { units } : {}),
         }));
     },
     undo(owners, moment) {

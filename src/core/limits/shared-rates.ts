@@ -15,6 +15,8 @@ export interface RateClaim {
    * more; `refused`: it counts nowhere. Absent: nothing.
    */
   shared?: "open" | "counted" | "refused";
+  /** Requests and successes of the user that this process knew of when it let it in, this one counted. */
+  here?: { total: number; success: number };
 }
 
 export interface SharedRates {
@@ -25,6 +27,8 @@ export interface SharedRates {
   refuse(claim: RateClaim, isOwn: boolean): void;
   /** Once for each that was admitted here; one that nobody was asked about is counted. */
   end(claim: RateClaim, isSuccess: boolean): void;
+  /** The server may know nothing of what is under way here. */
+  forget(): void;
   /** Tells what the server may not know; answers whether something is under way. */
   repeat(most: number): boolean;
 }
@@ -95,6 +99,9 @@ export function createSharedRates(wire: SharedWire): SharedRates {
         [{ ...NO_TOLD, key: keyOf(userId), windowMs, successes, maxSuccesses, calls }],
         missed(userId),
       );
+    },
+    forget() {
+      for (const open of rates.values()) open.told = undefined;
     },
     repeat(most) {
       const late: [number, ToldOwner][] = [];

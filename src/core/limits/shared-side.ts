@@ -1,12 +1,15 @@
 // The side of the limit book that all processes are asked by: whether a call that this one lets in may begin, and what a
-// refusal of theirs says. Refuses nothing without their answer; the site's rate is this process's share of it then.
+// refusal of theirs says. Without their answer what others told last decides, and of the site's rate this process has its share.
+// Refuses to take a missing answer for a yes.
 import type { Deps } from "../deps.ts";
 import { shareOf } from "../kit/node-share.ts";
 import type { NodePlace } from "../kit/node-share.ts";
 import { refuseUnanswered, wantedTokens } from "./lease.ts";
 import type { LimitBook, LimitLease } from "./limits.ts";
-import { budgetRefusal, sharedRefusal } from "./refusals.ts";
+import type { RateRule } from "../kit/rate-limit.ts";
+import { budgetRefusal, OPEN_WAIT_MS, rateRefusal, sharedRefusal } from "./refusals.ts";
 import type { SharedClaim, SharedLimits } from "./shared-limits.ts";
+import type { RateClaim } from "./shared-rates.ts";
 
 type SharedSide = Pick<LimitBook, "confirm" | "confirmRate" | "rateHere" | "rateEnded" | "placeBy">;
 
@@ -25,6 +28,7 @@ export function sharedSide(
         throw sharedRefusal(deps, claim, answer);
       }
       try {
+        if (claim.rate) refuseOverShare(claim.rate);
         const short = refuseUnanswered(claim.owners, deps.clock.monotonicMs());
         if (short) throw budgetRefusal(deps, short, claim.least);
       } catch (error) {
@@ -32,6 +36,24 @@ export function sharedSide(
         throw error;
       }
     });
+  }
+
+  function ruleHere({ rule, userId }: RateClaim): RateRule {
+    const own = (limit: number): number => (limit > 0 ? Math.max(1, shareOf(limit, place(), userId)) : 0);
+    return { ...rule, total: own(rule.total), success: own(rule.success) };
+  }
+
+  /** It was let in by the whole rule, because all would be asked. Throws the rate's refusal; it counts nowhere then. */
+  function refuseOverShare(rate: RateClaim): void {
+    const { here, rule } = rate;
+    const own = ruleHere(rate);
+    const isOver = (which: "total" | "success"): boolean =>
+      own[which] > 0 && (here?.[which] ?? 0) > own[which];
+    const which = isOver("total") ? "total" : "success";
+    if (!isOver(which)) return;
+    shared?.rateEnded(rate, false);
+    rate.shared = "refused";
+    throw rateRefusal(rule, which, { limit: own[which], retryAfterSeconds: OPEN_WAIT_MS / 1000 });
   }
 
   return {
@@ -55,11 +77,7 @@ export function sharedSide(
     },
     confirmRate: (rate) =>
       ask({ owners: [], rate, amount: 0, least: 0, tokens: 0, wantedTokens: () => 0 }, undefined),
-    rateHere({ rule, userId }) {
-      if (!shared || shared.isUp()) return rule;
-      const own = (limit: number): number => (limit > 0 ? Math.max(1, shareOf(limit, place(), userId)) : 0);
-      return { ...rule, total: own(rule.total), success: own(rule.success) };
-    },
+    rateHere: (rate) => (!shared || shared.isUp() ? rate.rule : ruleHere(rate)),
     rateEnded: (rate, isSuccess) => shared?.rateEnded(rate, isSuccess),
     placeBy(found) {
       place = found;

@@ -16,7 +16,7 @@ import { auditSteps } from "../logs/audit.ts";
 import type { AuditActor } from "../logs/audit.ts";
 import { ROOT_RESCUED } from "../logs/sentences.ts";
 import { consumeSteps, FLOW_SECONDS } from "./auth-flows.ts";
-import { forgiveWrongTries } from "./sign-in.ts";
+import { forgiveWrongTries } from "./forgiven.ts";
 import type { UserRow } from "./users.ts";
 
 const FILE = "rescue.link";

@@ -10,6 +10,7 @@ import { noteFailedLogin } from "../logs/login-trail.ts";
 import { deviceName } from "./device-name.ts";
 import { isKnownDevice } from "./devices.ts";
 import { mailKey, nameKey } from "./folding.ts";
+import { forgivenCount } from "./forgiven.ts";
 import { addressGroup, tooMany } from "../kit/site-limits.ts";
 import type { SiteLimits } from "../kit/site-limits.ts";
 import type { UserRow } from "./users.ts";
@@ -20,15 +21,6 @@ const PER_ADDRESS = { count: 30, windowMs: 10 * MINUTE_MS };
 const PER_PAIR = { limit: 10, windowMs: 10 * MINUTE_MS };
 /** Of one account, from all devices that it does not know. */
 const PER_ACCOUNT = { limit: 200, windowMs: 60 * MINUTE_MS, restMs: 15 * MINUTE_MS };
-
-/** How often the wrong tries of an account were forgiven: they go on counting under another name. */
-const forgiven = new WeakMap<object, Map<number, number>>();
-
-/** What wrong tries have locked on this node opens: whoever is in by another way has a known device on every node. */
-export function forgiveWrongTries({ db }: Pick<Deps, "db">, userId: number): void {
-  const counts = forgiven.get(db) ?? new Map<number, number>();
-  forgiven.set(db, counts.set(userId, (counts.get(userId) ?? 0) + 1));
-}
 
 /** Locked accounts whose row is remembered. */
 const MAX_TOLD = 10_000;
@@ -120,8 +112,9 @@ export function createSignIn(deps: Deps, limits: SiteLimits): (attempt: SignInAt
     if (name === "" || password === "") throw refuse("login_empty");
     const row = await rowFor(deps, name);
     // Name and address of one account are one; a name that nobody has is limited alike, so that it tells nothing.
-    const account = row ? `#${row.id}.${forgiven.get(deps.db)?.get(row.id) ?? 0}` : name.toLowerCase();
     // Looked up in any case: the time it takes tells nothing either.
+    const forgiven = await forgivenCount(deps, row?.id ?? 0);
+    const account = row ? `#${row.id}.${forgiven}` : name.toLowerCase();
     const isKnown = await isKnownDevice(deps, row?.id ?? 0, deviceId);
     const guarding: [WrongLimit, string][] = isKnown
       ? [[perDevice, `${account} ${deviceId}`]]

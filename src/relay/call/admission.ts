@@ -206,8 +206,10 @@ export function checkRate(
   limiter: RateLimiter,
   rate: RateClaim,
 ): void {
-  const refusal = limiter.admit(rate.userId, limits.rateHere(rate), clock.monotonicMs());
+  const rule = limits.rateHere(rate);
+  const refusal = limiter.admit(rate.userId, rule, clock.monotonicMs());
   if (refusal) throw rateRefusal(rate.rule, refusal.which, refusal);
+  rate.here = limiter.counted(rate.userId, rule, clock.monotonicMs());
 }
 
 /** What is admitted and holds nothing: its rate alone is asked about. */

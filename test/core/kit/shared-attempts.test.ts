@@ -116,6 +116,13 @@ test("attempts whose outcome is open elsewhere take their places, and give them 
       isIn = true;
       return seconds;
     });
+    // Its question has been answered, so that it could have been let in.
+    const calls = async (): Promise<number> => {
+      const stats = String(await redis.command("INFO", "commandstats"));
+      return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+    };
+    const before = await calls();
+    await until(async () => (await calls()) >= before + 2);
     expect(isIn).toBe(false);
     here.leave("ada", false);
     expect(await waiting).toBeUndefined();
@@ -126,18 +133,18 @@ test("attempts whose outcome is open elsewhere take their places, and give them 
 
 test("a rest that one process began is kept by the other, and lets one in at a time afterwards", () =>
   answered(async (name) => {
-    const rule = { limit: 3, windowMs: HOUR_MS, restMs: 400 };
+    const rule = { limit: 3, windowMs: HOUR_MS, restMs: 2000 };
     const [here, there] = wrongsOf(name, rule) as [WrongLimit, WrongLimit];
     for (let at = 0; at < 3; at++) {
       expect(await here.enter("ada")).toBeUndefined();
       here.leave("ada", true);
     }
     await until(async () => ((await redis.command("KEYS", `*:${name}:*:r`)) as string[]).length > 0);
-    expect(await there.enter("ada")).toBe(1);
+    expect(await there.enter("ada")).toBeOneOf([1, 2]);
     await until(async () => isTaken(await there.enter("ada")));
     there.leave("ada", true);
     await until(async () => ((await redis.command("KEYS", `*:${name}:*:r`)) as string[]).length > 0);
-    expect(await here.enter("ada")).toBe(1);
+    expect(await here.enter("ada")).toBeOneOf([1, 2]);
   }));
 
 test("away, each process keeps its own limit; and nobody is named in what Valkey holds", async () => {

@@ -4,6 +4,7 @@ import { eq } from "drizzle-orm";
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { startTestApp } from "../../support/app.ts";
 import type { TestApp, TestUser } from "../../support/app.ts";
+import { SETTLE_MS } from "../../../src/core/kit/shared-wire.ts";
 import { answer, gate, startFakeUpstream } from "../../support/fake-upstream.ts";
 import type { FakeUpstream } from "../../support/fake-upstream.ts";
 import { createTestDatabase } from "../../support/postgres.ts";
@@ -63,7 +64,10 @@ afterEach(async () => {
 }, 60_000);
 
 const state = ({ deps }: TestApp) => deps.valkey?.state();
-const shared = () => until(() => Promise.resolve(nodes.every((node) => state(node)?.isUp) || undefined));
+/** Asked for so long that what each node knows of the others does not count any more. */
+const isShared = ({ deps: { valkey, clock } }: TestApp): boolean =>
+  valkey?.state().isUp === true && clock.monotonicMs() - valkey.upSinceMs() >= SETTLE_MS;
+const shared = () => until(() => Promise.resolve(nodes.every(isShared) || undefined));
 
 async function setRate(isOn: boolean, total = 0, success = 1000): Promise<void> {
   for (const { deps } of nodes) {
@@ -209,6 +213,43 @@ test("flushed, and killed: nothing but limits begins anew", async () => {
   await redis.start();
   await shared();
   expect(await passedOpen(20, open.key)).toBe(4);
+});
+
+test("what is open is told again to a server that forgot it: a limit of a key, the site's rate, a channel's cap", async () => {
+  await setRate(true, 0, 3);
+  const limited = await token({ maxConcurrency: 1 });
+  user = await here.createUser({ quota: 100_000_000 });
+  const rated = await token({});
+  user = await here.createUser({ quota: 100_000_000 });
+  const free = await token({});
+  const capped = await channel({ maxConcurrency: 1 });
+  const door = gate();
+  upstream.always({ ...answer("hello"), before: door });
+  const open = [
+    call(here, limited.key),
+    call(here, free.key, { model: capped }),
+    ...[1, 2, 3].map(() => call(here, rated.key)),
+  ];
+  const before = upstream.requests.length;
+  await until(() => Promise.resolve(upstream.requests.length - before >= open.length || undefined));
+  const forgetting = [
+    () => redis.flush(),
+    async () => {
+      await redis.stop();
+      await redis.start();
+    },
+  ];
+  for (const forget of forgetting) {
+    await forget();
+    await shared();
+    await until(async () => ((await redis.command("KEYS", "*:o")) as string[]).length >= 3 || undefined);
+    expect((await call(nodes[1], limited.key)).code).toBe("key_limit_exceeded");
+    expect((await call(nodes[1], rated.key)).code).toBe("rate_limit_success");
+    expect((await call(nodes[1], free.key, { model: capped })).status).toBe(429);
+  }
+  door.open();
+  for (const { status } of await Promise.all(open)) expect(status).toBe(200);
+  upstream.always(undefined);
 });
 
 /** A channel of a model of its own, known on both nodes. */

@@ -147,7 +147,7 @@ test("more than a hundred lost nodes hide neither the latest loss nor one that i
   const gone: string[] = [];
   const inbox = {
     subjects: () => ["lost-0", "back"],
-    keep: ({ subject }: { subject: string }) => void kept.push(subject),
+    keep: ({ subject }: { subject?: string | undefined }) => void kept.push(subject ?? ""),
     gone: (_kind: string, subject: string) => void gone.push(subject),
   };
   await lookAtNodes({ db, nodeId: "another", inbox });

@@ -185,7 +185,7 @@ test("what Valkey holds names no session, no user and no key of a channel, and e
   await until(async () => (await sharedKeys()).length === 1);
   const [name = ""] = await sharedKeys();
   const [text = ""] = await sharedTexts();
-  expect(name).toMatch(/^weir:[0-9a-z.]+:aff:[0-9a-f]{32}$/);
+  expect(name).toMatch(/^weir:[0-9a-z]+\.[0-9a-z]+\.[0-9a-z]+:aff:[0-9a-f]{32}$/);
   expect(`${name} ${text}`).not.toMatch(new RegExp(`a-name|${keysAsked()[0]}|${key}|${user.username}`));
   expect(bindingIn(text)).toMatchObject({ rule: "session-header", ttlMs: 3_600_000 });
   const left = Number(await redis.command("PTTL", name));

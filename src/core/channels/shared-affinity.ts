@@ -69,13 +69,20 @@ for at, key in ipairs(KEYS) do
 end
 return found`);
 
-/** Channel and key are the first two words: where others stand, and the session has not left them, they are answered. */
+/**
+ * Channel and key are the first two words: where others stand, and the session has not left them, they are answered. Where the
+ * same stand, the third word stays 1: a node that has not heard of the proofs of another account does not undo them.
+ */
 const WRITE = valkeyScript(`local before = redis.call('GET', KEYS[1])
 if before and ARGV[3] == 'found'
   and string.match(before, '^%S+ %S+') ~= string.match(ARGV[1], '^%S+ %S+') then
   return {before, redis.call('PTTL', KEYS[1])}
 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+local text = ARGV[1]
+if before and ARGV[3] == 'found' and string.match(before, '^%S+ %S+ 1 ') then
+  text = string.gsub(text, '^(%S+ %S+) 0 ', '%1 1 ')
+end
+redis.call('SET', KEYS[1], text, 'PX', ARGV[2])
 return {}`);
 
 /** One step of a walk over all keys that begin so: where to go on, then ids and texts by turns. */
@@ -184,8 +191,8 @@ export function createSharedAffinity(valkey: Valkey, listener: AffinityListener)
       return (await walk((id, { rule }) => rules.set(id, rule))) ? rules : undefined;
     },
     async clear(rule) {
-      if (rule === undefined) tell("all", "");
-      else tell("rule", rule);
+      const tellAll = (): void => (rule === undefined ? tell("all", "") : tell("rule", rule));
+      tellAll();
       const gone = new Set<string>();
       const isWhole = await walk((id, binding) => {
         if (rule === undefined || binding.rule === rule) gone.add(id);
@@ -194,6 +201,8 @@ export function createSharedAffinity(valkey: Valkey, listener: AffinityListener)
       const keys = [...gone].map((id) => KEYS + id);
       for (let at = 0; at < keys.length; at += SCAN_COUNT)
         if ((await askedAgain(REMOVE, keys.slice(at, at + SCAN_COUNT), [])) === undefined) return undefined;
+      // Whoever found one meanwhile forgets it too.
+      tellAll();
       return gone;
     },
   };

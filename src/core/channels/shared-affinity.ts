@@ -191,8 +191,8 @@ export function createSharedAffinity(valkey: Valkey, listener: AffinityListener)
       return (await walk((id, { rule }) => rules.set(id, rule))) ? rules : undefined;
     },
     async clear(rule) {
-      const tellAll = (): void => (rule === undefined ? tell("all", "") : tell("rule", rule));
-      tellAll();
+      if (rule === undefined) tell("all", "");
+      else tell("rule", rule);
       const gone = new Set<string>();
       const isWhole = await walk((id, binding) => {
         if (rule === undefined || binding.rule === rule) gone.add(id);
@@ -201,8 +201,6 @@ export function createSharedAffinity(valkey: Valkey, listener: AffinityListener)
       const keys = [...gone].map((id) => KEYS + id);
       for (let at = 0; at < keys.length; at += SCAN_COUNT)
         if ((await askedAgain(REMOVE, keys.slice(at, at + SCAN_COUNT), [])) === undefined) return undefined;
-      // Whoever found one meanwhile forgets it too.
-      tellAll();
       return gone;
     },
   };

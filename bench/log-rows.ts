@@ -102,7 +102,8 @@ export async function fillLog(deps: FillDeps, rows: number, tell: (text: string)
     deps,
     `insert into rollups (hour, user_id, model_name, channel_id, token_id, "group", count, quota, prompt_tokens,
       completion_tokens, use_time_ms, logged_count, logged_quota, error_count)
-    select created_at - created_at % 3600 as h, user_id, model_name, channel_id, token_id, "group", ${ofCalls("1")},
+    select created_at - created_at % 3600 as h, user_id,
+      case when type = 5 and channel_id = 0 then '' else model_name end, channel_id, token_id, "group", ${ofCalls("1")},
       ${ofCalls("quota")}, ${ofCalls("prompt_tokens")}, ${ofCalls("completion_tokens")}, ${ofCalls("use_time_ms")},
       ${ofCalls("1")}, ${ofCalls("quota")}, sum(case when type = 5 then 1 else 0 end)
     from logs where type in (2, 5) group by 1, 2, 3, 4, 5, 6`,

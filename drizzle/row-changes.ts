@@ -8,6 +8,13 @@ import { schema } from "./postgres.ts";
 /** What a statement changed beyond that is noted as "many". */
 const MOST_IDS = 5000;
 
+/**
+ * The kind of one row that stays while the table lasts, with the moment in microseconds when a reader wrote it. PostgreSQL
+ * empties a table that is not logged when one of its processes is killed, and goes on as the same server: then there is no
+ * mark, and later another one.
+ */
+export const MARK_KIND = "mark";
+
 /** Tables whose statements note their rows together; the kind is the table's name. Rows that are new are in nobody's memory. */
 const BY_STATEMENT = ["users", "tokens"] as const;
 /** Each event has its own name for the rows that it touched. */
@@ -47,7 +54,7 @@ export function toldColumns(table: keyof typeof BY_ROW): string[] {
 /**
  * Statements for a migration. `row_changes` has a row for each statement that wrote accounts (`users`) or keys (`tokens`), and
  * for each channel (`channels`, its keys too), cost (`costs`) or item of the inbox (`inbox`) that was written: ids, null for many, and the transaction. It
- * is not logged: what a crash takes from it is noticed by the server's new start time.
+ * is not logged: what a crash takes from it is noticed by the mark in it, which is gone then too.
  */
 export function rowChangeStatements(): string[] {
   return [
@@ -57,6 +64,7 @@ export function rowChangeStatements(): string[] {
 \t"ids" bigint[]
 );`,
     'CREATE INDEX "row_changes_xact" ON "row_changes" USING btree ("xact");',
+    `CREATE UNIQUE INDEX "row_changes_mark" ON "row_changes" USING btree ("kind") WHERE "kind" = '${MARK_KIND}';`,
     `CREATE FUNCTION "note_changed_rows"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 \tINSERT INTO "row_changes" ("kind", "ids")

@@ -8,6 +8,7 @@ import type { Sql } from "postgres";
 import { randomBytes } from "node:crypto";
 import { schema } from "../../drizzle/postgres.ts";
 import { q } from "./database.ts";
+import { DeadlineExceeded, within } from "./deadline.ts";
 import { lookEvery } from "./look-around.ts";
 import type { ChangeKind, ChangeListener, Orm, Steps } from "./database.ts";
 import type { RowChanges } from "./row-changes.ts";
@@ -22,6 +23,8 @@ const VERSION_PREFIX = "version:";
  */
 const POLL_MS = 500;
 const ON_ITS_WAY_MS = 250;
+/** A connection that is open and silent is given up then: the next round asks again. */
+const ANSWER_MS = 5000;
 const VERSIONS = "select key, value from marks where key like $1";
 /** PostgreSQL carries 8000 bytes; a longer list of ids is announced as "everything of this kind". */
 const MAX_PAYLOAD_CHARS = 7000;
@@ -81,8 +84,16 @@ const lost = (versions: Versions, kind: string): void => tell(versions, kind, (l
 export const FED_KINDS = ["channels", "costs", "inbox"] as const;
 
 /** What was written of these tables, whether or not anybody announces it. `isFirst`: nobody has read anything yet. */
-async function askForRows(versions: Versions, rows: ChangeFeedDeps["rows"], isFirst: boolean): Promise<void> {
-  const told = await rows.next();
+async function askForRows(
+  versions: Versions,
+  { rows, answerMs = ANSWER_MS }: ChangeFeedDeps,
+  isFirst: boolean,
+): Promise<void> {
+  const told = await within(answerMs, rows.next()).catch((error: unknown) => {
+    // What an answer told that came too late is told to nobody.
+    if (error instanceof DeadlineExceeded) FED_KINDS.forEach((kind) => versions.failed.add(kind));
+    throw error;
+  });
   if (isFirst) return;
   for (const kind of FED_KINDS) {
     const ids = told?.[kind];
@@ -122,10 +133,16 @@ function hear(versions: Versions, { self, isInOrder }: Hearing, payload: string)
  * Compares the versions in the table with those that were heard; the first time it only learns them. True where one has not
  * been heard of yet.
  */
-async function compare(versions: Versions, client: Sql): Promise<boolean> {
+async function compare(
+  versions: Versions,
+  { client, answerMs = ANSWER_MS }: ChangeFeedDeps,
+): Promise<boolean> {
   const { known, hasMarks } = versions;
   const before = new Map([...known].map(([kind, { version }]) => [kind, version]));
-  const rows = await client.unsafe<{ key: string; value: string }[]>(VERSIONS, [`${VERSION_PREFIX}%`]);
+  const rows = await within(
+    answerMs,
+    client.unsafe<{ key: string; value: string }[]>(VERSIONS, [`${VERSION_PREFIX}%`]),
+  );
   let isBehind = false;
   for (const { key, value: text } of rows) {
     const kind = key.slice(VERSION_PREFIX.length);
@@ -148,6 +165,24 @@ async function compare(versions: Versions, client: Sql): Promise<boolean> {
   return isBehind;
 }
 
+/** Begins to listen, once; what the answer takes beyond the deadline, rounds do not wait for. */
+function createEar({ session, answerMs = ANSWER_MS }: ChangeFeedDeps, heard: (payload: string) => void) {
+  let isListening = false;
+  let asked: Promise<unknown> | undefined;
+  return async function listen(): Promise<void> {
+    if (isListening) return;
+    asked ??= session.listen(CHANNEL, heard);
+    try {
+      await within(answerMs, asked);
+      isListening = true;
+    } catch (error) {
+      if (error instanceof DeadlineExceeded) return;
+      asked = undefined;
+      throw error;
+    }
+  };
+}
+
 export interface ChangeFeedDeps {
   client: Sql;
   /** Whose connections keep their server process: through a pooler in transaction mode LISTEN hears nothing. */
@@ -155,9 +190,12 @@ export interface ChangeFeedDeps {
   rows: RowChanges<(typeof FED_KINDS)[number]>;
   /** Told of every round that the database answered. */
   answered: () => void;
+  /** How long each answer is waited for; some seconds when absent. */
+  answerMs?: number;
 }
 
-export function createChangeFeed({ client, session, rows, answered }: ChangeFeedDeps): ChangeFeed {
+export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
+  const { client, answered } = deps;
   /** Stands in the announcements of this very process. */
   const self = randomBytes(6).toString("hex");
   const versions: Versions = {
@@ -171,9 +209,9 @@ export function createChangeFeed({ client, session, rows, answered }: ChangeFeed
   let second: ReturnType<typeof setTimeout> | undefined;
   let isClosed = false;
   let isComparing = false;
-  let isListening = false;
   let carrier: ChangeCarrier | undefined;
   let stopCarrying: (() => void) | undefined;
+  const listen = createEar(deps, (payload) => hear(versions, { self, isInOrder: true }, payload));
   /** What transactions that are not committed yet have announced. */
   const uncommitted = new WeakMap<Orm, string[]>();
 
@@ -188,12 +226,9 @@ export function createChangeFeed({ client, session, rows, answered }: ChangeFeed
     if (isComparing) return;
     isComparing = true;
     try {
-      if (!isListening) {
-        await session.listen(CHANNEL, (payload) => hear(versions, { self, isInOrder: true }, payload));
-        isListening = true;
-      }
-      const isBehind = await compare(versions, client);
-      await askForRows(versions, rows, false);
+      await listen();
+      const isBehind = await compare(versions, deps);
+      await askForRows(versions, deps, false);
       const failed = [...versions.failed];
       versions.failed.clear();
       failed.forEach((kind) => lost(versions, kind));
@@ -208,8 +243,8 @@ export function createChangeFeed({ client, session, rows, answered }: ChangeFeed
   }
 
   async function start(): Promise<void> {
-    await compare(versions, client);
-    await askForRows(versions, rows, true);
+    await compare(versions, deps);
+    await askForRows(versions, deps, true);
     if (isClosed) return;
     stopPolling = lookEvery(POLL_MS, () => void round());
     await round();

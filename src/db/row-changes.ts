@@ -1,6 +1,7 @@
 // Which rows were written in PostgreSQL since somebody last asked, by whatever process: triggers note it beside each write (drizzle/row-changes.ts). Exact in any order of commits: what counts is which transactions a snapshot sees, not
 // numbers that were drawn before the commit.
 // Refuses to leave anything out: where it cannot know it says so, and its caller reads everything anew.
+import { MARK_KIND } from "../../drizzle/row-changes.ts";
 import { fixedQuery } from "./database.ts";
 import type { Orm } from "./database.ts";
 
@@ -10,7 +11,7 @@ export type NotedKind = "users" | "tokens" | "channels" | "costs" | "inbox";
 export interface RowChanges<K extends NotedKind> {
   /**
    * Ids of the rows whose writers have committed since the call before; undefined where that is not known: the first time,
-   * after a long pause, after a new start of the server, or because they are too many. Rejects while the database is away.
+   * after a long pause, after a new start or a crash of the server, or because they are too many. Rejects while the database is away.
    * Nothing is lost then, nor where the caller does not wait for the answer: the next call tells it.
    */
   next(): Promise<Readonly<Record<K, number[]>> | undefined>;
@@ -25,6 +26,15 @@ const TRIM_EVERY_MS = 15_000;
 /** Any constant: the same for all processes, so that one of them tidies up at a time. */
 const TRIM_LOCK = 0x77656973;
 
+/** Its `xact` is nobody's. */
+const MARK_XACT = "0";
+
+/** Who writes it at the same time as another gets the other's. */
+const WRITE_MARK = `insert into row_changes (xact, kind, ids)
+  values ('${MARK_XACT}', '${MARK_KIND}', array[(extract(epoch from clock_timestamp()) * 1000000)::bigint])
+  on conflict (kind) where kind = '${MARK_KIND}' do update set kind = excluded.kind
+  returning ids[1]::text as mark`;
+
 /**
  * What a snapshot did not see began behind it or was running: asked for by these numbers, it is found at once, however long
  * a forgotten transaction has been open.
@@ -36,6 +46,7 @@ const NEW_ONES = `with fresh as materialized (
         or xact = any(array(select pg_snapshot_xip($1::text::pg_snapshot))))
   )
   select pg_current_snapshot()::text as snapshot, extract(epoch from pg_postmaster_start_time())::text as server,
+    (select ids[1]::text from row_changes where kind = '${MARK_KIND}') as mark,
     extract(epoch from clock_timestamp())::float8 * 1000 as at_ms,
     (select count(*) from fresh where ids is null)::int as many,
     (select json_object_agg(kind, ids)::text from (
@@ -46,7 +57,7 @@ const NEW_ONES = `with fresh as materialized (
  * another server's count along: those lie ahead of this one's.
  */
 const TRIM = `with turn as materialized (select pg_try_advisory_xact_lock(${TRIM_LOCK}) as mine)
-  delete from row_changes where (select mine from turn)
+  delete from row_changes where (select mine from turn) and kind <> '${MARK_KIND}'
     and (pg_visible_in_snapshot(xact, $1::text::pg_snapshot) or xact >= pg_snapshot_xmax(pg_current_snapshot()))`;
 
 /** `monotonicMs` is a steady clock. */
@@ -77,7 +88,10 @@ export function createRowChanges<K extends NotedKind>(
       const [found] = await fixedQuery(orm, NEW_ONES, [last?.snapshot ?? NOTHING_NEW, list]);
       // Whoever gave it up and asked again must not miss what this answer alone would tell.
       if (!found || call !== calls) throw new Error("the answer came too late");
-      const [snapshot, server] = [String(found["snapshot"]), String(found["server"])];
+      // Without a mark notes may be gone too: it is written, and everything is read anew behind it.
+      const mark = found["mark"] ?? (await fixedQuery(orm, WRITE_MARK, []))[0]?.["mark"];
+      const snapshot = String(found["snapshot"]);
+      const server = `${found["server"]} ${mark ?? ""}`;
       const serverMs = Number(found["at_ms"]);
       // By the server's clock too: this machine's stands still while the machine does.
       const isRecent = last && Math.max(atMs - last.atMs, serverMs - last.serverMs) <= MAX_GAP_MS;

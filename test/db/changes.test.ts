@@ -2,6 +2,8 @@
 // Refuses fixed waits: it asks again and again until the second is over.
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { eq, sql } from "drizzle-orm";
+import type { Sql } from "postgres";
+import { createChangeFeed } from "../../src/db/changes.ts";
 import { migratePostgres } from "../../src/db/migrate.ts";
 import { openPostgres, postgresDatabase } from "../../src/db/postgres.ts";
 import type { Database } from "../../src/db/database.ts";
@@ -166,6 +168,45 @@ test("a writer who is killed before it announces is no gap: what it wrote is tol
   await here.db.orm.delete(channels);
   await soon(() => there.ids.length === 4);
   expect([there.ids, there.lost]).toEqual([["41", "41", "41", "41"], 0]);
+});
+
+test("a connection that is open and silent is given up, and what it may have told is read anew", async () => {
+  const silent = new Promise<never>(() => {});
+  let isSilent = { versions: false, rows: false };
+  let rounds = 0;
+  let lost = 0;
+  const told = { channels: [], costs: [], inbox: [] };
+  const client = { unsafe: () => (isSilent.versions ? silent : Promise.resolve([])) } as unknown as Sql;
+  const feed = createChangeFeed({
+    client,
+    session: { listen: () => Promise.resolve() } as unknown as Sql,
+    rows: { next: () => (isSilent.rows ? silent : Promise.resolve(told)) },
+    answered: () => void rounds++,
+    answerMs: 10,
+  });
+  let gap = () => {};
+  feed.carryBy({
+    publish() {},
+    subscribe(_channel, _heard, onGap) {
+      gap = onGap;
+      return () => {};
+    },
+  });
+  await feed.onChange("channels", { changed() {}, lost: () => void lost++ });
+  for (const [versions, rows, losses] of [
+    [true, false, 0],
+    [false, true, 1],
+  ] as const) {
+    isSilent = { versions, rows };
+    gap();
+    await nextLook(0);
+    isSilent = { versions: false, rows: false };
+    const before = rounds;
+    // Where the silent round stood for ever, no other would begin.
+    await soon(() => (gap(), rounds > before));
+    expect(lost).toBe(losses);
+  }
+  feed.close();
 });
 
 test("a long list is told as everything", async () => {

@@ -45,8 +45,9 @@ const told = async () => {
   const found = await changes.next();
   return found && [found.users.toSorted((a, b) => a - b), found.tokens.toSorted((a, b) => a - b)];
 };
+/** Without the mark, which stays. */
 const notes = async () =>
-  Number((await client.unsafe("select count(*) as n from row_changes"))[0]?.["n"] ?? -1);
+  Number((await client.unsafe("select count(*) as n from row_changes where kind <> 'mark'"))[0]?.["n"] ?? -1);
 
 test("each write is told once, of accounts and of keys, several of one row together; what was rolled back is not", async () => {
   await touch("3, 5");
@@ -108,6 +109,21 @@ test("what is too much to tell, and a long silence, have everything read anew", 
   nowMs += 30_001;
   expect(await told()).toBeUndefined();
   expect(await told()).toEqual([[], []]);
+});
+
+test("what a crash of one of PostgreSQL's processes empties has everything read anew, by every reader, once", async () => {
+  const other = createRowChanges(db.orm, ["users", "tokens"], () => nowMs);
+  await other.next();
+  expect([await told(), await other.next()]).toEqual([[[], []], { users: [], tokens: [] }]);
+  await touch("3");
+  // The server itself goes on: its start time stays.
+  await client.unsafe("truncate row_changes");
+  expect(await told()).toBeUndefined();
+  // By now the first one has written the mark again.
+  expect(await other.next()).toBeUndefined();
+  await told();
+  await touch("4");
+  expect([await told(), await other.next()]).toEqual([[[4], []], { users: [4], tokens: [] }]);
 });
 
 test("notes are tidied up after a minute, those that a copied database brought along too", async () => {

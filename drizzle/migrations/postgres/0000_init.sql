@@ -923,6 +923,8 @@ CREATE UNLOGGED TABLE "row_changes" (
 --> statement-breakpoint
 CREATE INDEX "row_changes_xact" ON "row_changes" USING btree ("xact");
 --> statement-breakpoint
+CREATE UNIQUE INDEX "row_changes_mark" ON "row_changes" USING btree ("kind") WHERE "kind" = 'mark';
+--> statement-breakpoint
 CREATE FUNCTION "note_changed_rows"() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO "row_changes" ("kind", "ids")

@@ -3,6 +3,7 @@
 import { LogType } from "../../shared/enums.ts";
 import type { CacheUse, LedgerAccounts, RemoteObject, UpstreamCost, UserAccount } from "../deps.ts";
 import type { Database } from "../../db/database.ts";
+import { errorSumName } from "../logs/coarse-sums.ts";
 import type { RollupSum } from "../logs/coarse-sums.ts";
 import type { LogRow } from "../logs/rows.ts";
 
@@ -101,7 +102,8 @@ export function sumUp(items: readonly LedgerItem[]): BatchSums {
     if (logged !== false) logs.push(row);
     if (row.type !== LogType.consume) {
       if (cost) addCost(rollupOf(rollups, row), cost);
-      if (row.type === LogType.error && logged !== false) rollupOf(rollups, row).errorCount++;
+      if (row.type === LogType.error && logged !== false)
+        rollupOf(rollups, row, errorSumName(row)).errorCount++;
       continue;
     }
     const user = users.get(row.userId);
@@ -188,15 +190,15 @@ function addToRule(sums: Map<string, AffinitySum>, hour: number, rule: string, c
 }
 
 /** The sum of the row's hour, begun where it is the first. */
-function rollupOf(rollups: Map<string, RollupSum>, row: LogRow): RollupSum {
+function rollupOf(rollups: Map<string, RollupSum>, row: LogRow, modelName = row.modelName): RollupSum {
   const hour = hourOf(row.createdAt);
-  const key = `${hour} ${row.userId} ${row.channelId} ${row.tokenId} ${row.group}\0${row.modelName}`;
+  const key = `${hour} ${row.userId} ${row.channelId} ${row.tokenId} ${row.group}\0${modelName}`;
   let sum = rollups.get(key);
   if (!sum) {
     sum = {
       hour,
       userId: row.userId,
-      modelName: row.modelName,
+      modelName,
       channelId: row.channelId,
       tokenId: row.tokenId,
       group: row.group,

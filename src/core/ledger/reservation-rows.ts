@@ -2,7 +2,8 @@
 // of user and key under a lock; a lease returns what a dead node held.
 import { sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import type { Database, Orm, Steps } from "../../db/database.ts";
+import { fixedQuery, flightOf, q, rawQuery } from "../../db/database.ts";
+import type { Database, Orm, Query, RawRow, Steps } from "../../db/database.ts";
 import { MAX_QUOTA } from "../../shared/money.ts";
 import type { LedgerAccounts, TokenAccount, UserAccount } from "../deps.ts";
 import type { DurableHold } from "./items.ts";
@@ -11,6 +12,8 @@ import { givenBack, holdOf, lockRows, rows } from "./postgres-statements.ts";
 /** How long a reservation stands without a sign of life from its node, which renews twice a minute. */
 const LEASE_SECONDS = 600;
 const SWEEP_ROWS = 500;
+/** Of a transaction near zero, below the ten seconds that its likes wait for their turn. */
+const MAX_STILL_MS = 8000;
 
 /** By the database's clock, which all nodes share. */
 const LEASE_END = sql`floor(extract(epoch from now()))::bigint + ${LEASE_SECONDS}::bigint`;
@@ -48,10 +51,13 @@ export interface Payers {
   limited: TokenAccount | undefined;
 }
 
-/** What memory holds back of either and the database does not know. */
-export interface HeldInMemory {
+/** As it is when the transaction begins, and again when it is repeated. */
+export interface AtBegin {
+  /** What memory holds back of either and the database does not know. */
   user: number;
   token: number;
+  /** As long as anybody waits for the answer. */
+  leftMs: number;
 }
 
 export interface Taken {
@@ -74,10 +80,14 @@ export function* takeSteps(
   nodeId: string,
   { row, more, least }: Step,
   { user, limited }: Payers,
-  held: HeldInMemory,
+  held: AtBegin,
 ): Steps<Taken> {
   const { userId, tokenId } = row;
-  const { quota, planFloor, remainQuota } = yield* readBalances(tx, row, more > 0);
+  const { quota, planFloor, remainQuota } = yield* readBalances(
+    tx,
+    row,
+    more > 0 ? boundWait(tx, held.leftMs) : undefined,
+  );
   const userFree = quota - planFloor - held.user;
   const tokenFree = remainQuota === undefined ? MAX_QUOTA : remainQuota - held.token;
   const amount = Math.min(more, userFree, tokenFree);
@@ -114,18 +124,37 @@ export function* takeSteps(
   };
 }
 
-/** The balances as the rows have them; what holds nothing back waits for nobody. */
+/**
+ * Nobody's connection waits for a row longer than its caller does. The transaction itself must not stand still longer than
+ * others wait for it, which a session through a pooler was not told when it was opened (db/postgres.ts).
+ */
+function boundWait(tx: Orm, leftMs: number): Query<RawRow[]> {
+  const lockMs = Math.min(MAX_STILL_MS, Math.max(1, Math.ceil(leftMs)));
+  return fixedQuery(
+    tx,
+    `select set_config('lock_timeout', $1, true),
+      set_config('idle_in_transaction_session_timeout', '${MAX_STILL_MS}', true)`,
+    [String(lockMs)],
+  );
+}
+
+/**
+ * The balances as the rows have them, which are locked where the wait for that is bound; what holds nothing back waits for
+ * nobody.
+ */
 function* readBalances(
   tx: Orm,
   { userId, tokenId }: DurableHold,
-  isLocked: boolean,
+  bound: Query<RawRow[]> | undefined,
 ): Steps<Pick<Taken, "quota" | "remainQuota"> & { planFloor: number }> {
-  const lock = isLocked ? sql`for no key update` : sql``;
-  const [userRow] = yield* rows(
+  const lock = bound ? sql`for no key update` : sql``;
+  const ofUser = rawQuery(
     tx,
     sql`select quota, case when plan_strict then greatest(0, plan_wallet) else 0 end as plan_floor
       from users where id = ${userId} and deleted_at is null ${lock}`,
   );
+  const answers = yield* q(flightOf(bound ? [bound, ofUser] : [ofUser]));
+  const userRow = answers.at(-1)?.[0];
   const quota = Number(userRow?.quota ?? 0);
   const planFloor = Number(userRow?.plan_floor ?? 0);
   if (tokenId === 0) return { quota, planFloor, remainQuota: undefined };

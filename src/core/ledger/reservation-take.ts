@@ -78,6 +78,7 @@ export function createTaker(deps: TakerDeps): Taker {
         takeSteps(tx, nodeId, step, payers, {
           user: written.unknownToDatabase(user),
           token: limited ? written.unknownToDatabase(limited) : 0,
+          leftMs: untilMs - performance.now(),
         }),
       );
       writing.then(
@@ -98,14 +99,18 @@ export function createTaker(deps: TakerDeps): Taker {
     const { user, limited } = payers;
     let { row } = step;
     let pauseMs = FIRST_PAUSE_MS;
+    const isComing = () => isInTransit(user) || isInTransit(limited);
     for (let looks = 1; ;) {
-      const mayChange = isInTransit(user) || isInTransit(limited);
-      // Less than everything is taken only after what comes back was waited for.
-      const least = mayChange && looks <= FULL_LOOKS ? step.more : step.least;
+      let mayChange = false;
       try {
-        const wanted = { row, more: step.more, least };
         const leftMs = Math.max(1, untilMs - performance.now());
-        const taken = await inTurn(user.id, leftMs, () => attempt(request, wanted, untilMs));
+        const taken = await inTurn(user.id, leftMs, () => {
+          // Now that it is this one's turn: whoever was before it may have settled meanwhile.
+          mayChange = isComing();
+          // Less than everything is taken only after what comes back was waited for.
+          const least = mayChange && looks <= FULL_LOOKS ? step.more : step.least;
+          return attempt(request, { row, more: step.more, least }, untilMs);
+        });
         outage.answered();
         user.quota = taken.quota;
         if (limited && taken.remainQuota !== undefined) limited.remainQuota = taken.remainQuota;
@@ -113,7 +118,8 @@ export function createTaker(deps: TakerDeps): Taker {
       } catch (error) {
         if (error instanceof BalanceShort) {
           outage.answered();
-          if (!mayChange || looks++ >= MAX_LOOKS) throw error;
+          // The row may have been waited for in PostgreSQL too, behind another node.
+          if (!(mayChange || isComing()) || looks++ >= MAX_LOOKS) throw error;
           // What is being given back counts, and a charge that arrived during the query was counted twice.
           await drain();
           continue;

@@ -3,6 +3,7 @@
 // the sums know.
 import { and, desc, eq, max, sql } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
+import { LogType } from "../../shared/enums.ts";
 import type { Deps } from "../deps.ts";
 import { countsOverTime } from "./coarse.ts";
 import {
@@ -94,13 +95,19 @@ async function rawFrom({ db }: BoundDeps, { userId, from, to }: LogFilter): Prom
   return 0;
 }
 
+/** Types of which some rows are in no sum as the filter asks for them. */
+function typesOf({ type, modelName }: LogFilter): readonly number[] {
+  if (type !== 0) return [type];
+  return modelName === undefined ? UNCOUNTED_TYPES : [...UNCOUNTED_TYPES, LogType.error];
+}
+
 /** The moment of the MOST_RARE_READth newest row of a type that no sum counts, where these would have to be read one by one. */
 async function rareFrom({ db }: BoundDeps, filter: LogFilter): Promise<number> {
   if (!wantsUncounted(filter) || !isRareScan(filter)) return 0;
   const { logs } = db.t;
   const to = Math.min(filter.to, END_OF_TIME);
   const found = await Promise.all(
-    (filter.type === 0 ? UNCOUNTED_TYPES : [filter.type]).map((type) =>
+    typesOf(filter).map((type) =>
       db.reader
         .select({ at: logs.createdAt })
         .from(logs)

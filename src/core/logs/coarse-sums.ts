@@ -8,6 +8,14 @@ export const ROLLUP_KEY = ["hour", "userId", "modelName", "channelId", "tokenId"
 
 export type RollupSum = Database["t"]["rollups"]["$inferSelect"];
 
+/**
+ * Under what model an error is counted: under none where no channel was asked, because then the name is whatever the client
+ * chose, and sums are never cleared.
+ */
+export function errorSumName({ channelId, modelName }: { channelId: number; modelName: string }): string {
+  return channelId === 0 ? "" : modelName;
+}
+
 /** An hour's sums and the day that it belongs to. */
 export type DatedSum = RollupSum & { day: number };
 

@@ -181,6 +181,13 @@ function dayTable(
   return isWithin(fields, ["tokenId"]) && tokenIds === undefined ? t.rollupsByToken : undefined;
 }
 
+/** Errors that a sum knows as the filter asks for them: those without a model may bear any name in their rows. */
+export function errorsOf({ errorCount, modelName }: SumColumns, filter: LogFilter): PgColumn | SQL {
+  return filter.modelName === undefined || !modelName
+    ? errorCount
+    : sql`case when ${modelName} = '' then 0 else ${errorCount} end`;
+}
+
 /** One sum over all parts. */
 export async function totalOf(
   db: Database,
@@ -220,7 +227,7 @@ export async function countsOverTime(db: Database, query: SumQuery): Promise<Tim
   const found = await Promise.all(
     parts.map(async ({ table, where, time, isDays }) => {
       const rows = await db.reader
-        .select({ at: time, calls: sumOf(table.loggedCount), errors: sumOf(table.errorCount) })
+        .select({ at: time, calls: sumOf(table.loggedCount), errors: sumOf(errorsOf(table, query.filter)) })
         .from(table as PgTable)
         .where(where)
         .groupBy(time);

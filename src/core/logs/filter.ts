@@ -1,6 +1,6 @@
 // What a log list or statistic is asked for, and the conditions it becomes on log rows and on hourly sums.
 // Refuses model patterns with many wildcards; everything in a search term but % stands for itself.
-import { and, eq, gte, inArray, lt, sql } from "drizzle-orm";
+import { and, eq, gte, inArray, lt, ne, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
 import type { Database } from "../../db/database.ts";
@@ -101,9 +101,9 @@ export function wantsCalls(filter: LogFilter): boolean {
   return wantsConsume(filter) || wantsErrors(filter);
 }
 
-/** Whether the filter asks for rows that no sum counts: neither calls nor errors. */
+/** Whether the filter asks for rows that no sum counts as it asks: neither calls nor errors, or errors by a model's name. */
 export function wantsUncounted(filter: LogFilter): boolean {
-  return filter.type !== LogType.consume && filter.type !== LogType.error;
+  return filter.type === LogType.error ? filter.modelName !== undefined : filter.type !== LogType.consume;
 }
 
 /** Of the logged calls and errors that a sum knows, those that the filter asks for. */
@@ -157,14 +157,20 @@ export function consumeWhere(db: Database, filter: LogFilter, from: number, to: 
   return rawWhere(db, { ...filter, type: LogType.consume }, from, to);
 }
 
-/** Error rows only. */
+/** Error rows that the sums know as the filter asks for them. */
 export function errorWhere(db: Database, filter: LogFilter, from: number, to: number): SQL | undefined {
-  return rareWhere(db, { ...filter, type: LogType.error }, from, to);
+  const { logs } = db.t;
+  const where = rareWhere(db, { ...filter, type: LogType.error }, from, to);
+  return filter.modelName === undefined ? where : and(where, ne(logs.channelId, 0), ne(logs.modelName, ""));
 }
 
 /** Rows that no sum counts, of a filter that asks for some. */
 export function uncountedWhere(db: Database, filter: LogFilter, from: number, to: number): SQL | undefined {
-  return rareWhere(db, filter, from, to, UNCOUNTED_TYPES);
+  const { logs } = db.t;
+  if (filter.modelName === undefined) return rareWhere(db, filter, from, to, UNCOUNTED_TYPES);
+  // The sums have such errors without their model (errorSumName).
+  const isNameless = or(eq(logs.channelId, 0), eq(logs.modelName, ""));
+  return and(rareWhere(db, filter, from, to), or(sql`${logs.type} <> ${LogType.error}`, isNameless));
 }
 
 /** Every row but consume rows, or of one such type: the partial indexes of rare types. `types`: what "all" means. */

@@ -9,7 +9,7 @@ import { LogType } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { bounded } from "./bounds.ts";
-import { countsOverTime, isDaily, sumParts, totalOf } from "./coarse.ts";
+import { countsOverTime, errorsOf, isDaily, sumParts, totalOf } from "./coarse.ts";
 import { dayOf, hoursOfDay } from "./coarse-days.ts";
 import { coarseState } from "./coarse-state.ts";
 import {
@@ -79,7 +79,7 @@ export async function countLogs(deps: StatDeps, filter: LogFilter): Promise<LogC
     const { fullHours, edges } = splitRange(from, filter.to);
     const asked = { filter, ...fullHours };
     if (wantsConsume(filter)) total += await totalOf(db, asked, (table) => table.loggedCount);
-    if (wantsErrors(filter)) total += await totalOf(db, asked, (table) => table.errorCount);
+    if (wantsErrors(filter)) total += await totalOf(db, asked, (table) => errorsOf(table, filter));
     for (const edge of edges) {
       if (wantsConsume(filter)) total += await countRaw(deps, consumeWhere(db, filter, edge.from, edge.to));
       if (wantsErrors(filter)) total += await countRaw(deps, errorWhere(db, filter, edge.from, edge.to));
@@ -87,9 +87,11 @@ export async function countLogs(deps: StatDeps, filter: LogFilter): Promise<LogC
   }
   if (!wantsUncounted(filter)) return { total, isMore: false };
   const where = uncountedWhere(db, filter, filter.from, filter.to);
-  const rare = isRareScan(filter)
-    ? await counted(where)
-    : { total: await countRaw(deps, where), isMore: false };
+  // Errors of a name that no channel serves may be many.
+  const rare =
+    isRareScan(filter) || filter.modelName !== undefined
+      ? await counted(where)
+      : { total: await countRaw(deps, where), isMore: false };
   return { total: total + rare.total, isMore: rare.isMore };
 }
 

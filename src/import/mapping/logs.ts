@@ -1,5 +1,6 @@
 // Rows of the usage log, and the sums of calls that are made of them.
 // Refuses to count what was no call: refunds, tests and charges below nothing keep their row, and no sum has them.
+import { errorSumName } from "../../core/logs/coarse-sums.ts";
 import { LogType } from "../../shared/enums.ts";
 import type { Family } from "../family.ts";
 import type { NewRow } from "../insert.ts";
@@ -137,7 +138,10 @@ export function mapLog(source: SourceRow, facts: LogFacts): MappedLog {
 /** What a row adds to its hour; undefined: nothing. */
 function sumOf(type: number, row: NewRow<"logs">, isKept: boolean): NewRow<"rollups"> | undefined {
   if (type === LogType.consume) return sumOfCall(row, isKept);
-  return type === LogType.error && isKept ? { ...placeOf(row), errorCount: 1 } : undefined;
+  const place = placeOf(row);
+  return type === LogType.error && isKept
+    ? { ...place, modelName: errorSumName(place), errorCount: 1 }
+    : undefined;
 }
 
 function placeOf(row: NewRow<"logs">) {

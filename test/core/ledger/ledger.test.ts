@@ -364,6 +364,21 @@ describe.each(DATABASE_KINDS)("ledger on %s", (kind) => {
     await books.expectBalanced();
   });
 
+  test("errors of names that no channel was asked for are one sum, whatever clients choose; those of channels have theirs", async () => {
+    const user = await books.addUser(0);
+    const entry = { type: LogType.error, userId: user.id, username: user.username, content: "" };
+    for (const modelName of ["made up", "made up too", ""]) await books.ledger.log({ ...entry, modelName });
+    await books.ledger.log({ ...entry, modelName: "served", channelId });
+    await books.ledger.flush();
+    const { rollups } = books.db.t;
+    const sums = await books.db.orm.select().from(rollups).where(eq(rollups.userId, user.id));
+    expect(sums.map((sum) => [sum.modelName, sum.errorCount]).sort()).toEqual([
+      ["", 3],
+      ["served", 1],
+    ]);
+    await books.expectBalanced();
+  });
+
   test("a reservation that nobody closes is given back, and a settlement that still comes is charged", async () => {
     const user = await books.addUser(50_000_000);
     const poor = await books.addUser(100);

@@ -10,7 +10,10 @@ import type { LedgerItem } from "../../../src/core/ledger/items.ts";
 import { findStorePosition } from "../../../src/core/ledger/node-lease.ts";
 import { DeadlineExceeded } from "../../../src/core/kit/deadline.ts";
 import { settlementRow } from "../../../src/core/logs/rows.ts";
+import { takeSteps } from "../../../src/core/ledger/reservation-rows.ts";
+import { q, rawQuery } from "../../../src/db/database.ts";
 import type { Database } from "../../../src/db/database.ts";
+import { openPostgres, postgresDatabase } from "../../../src/db/postgres.ts";
 import { Failure } from "../../../src/shared/failures.ts";
 import { FORTY_DAYS_MS } from "../../support/clock.ts";
 import { untilSo } from "../../support/turns.ts";
@@ -18,6 +21,33 @@ import { openBooks, requestId, settlement, silent, startBooks } from "./support.
 import type { Books, TestBooks } from "./support.ts";
 
 const RICH = 1_000_000_000;
+
+/** Another node's transaction that stands still with the account's row, until the function is called. */
+async function lockElsewhere({ database }: TestBooks, userId: number): Promise<() => Promise<void>> {
+  const other = postgres(database.databaseUrl ?? "", { max: 1, onnotice: () => {} });
+  const [held, locked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = other.begin(async (tx) => {
+    await tx`select 1 from users where id = ${userId} for update`;
+    locked.resolve();
+    await held.promise;
+  });
+  await locked.promise;
+  return async () => {
+    held.resolve();
+    await holding;
+    await other.end();
+  };
+}
+
+/** Connections that wait for a row. */
+async function lockWaits({ db }: Books): Promise<number> {
+  const [row] = await rawQuery(
+    db.orm,
+    sql`select count(*)::int as n from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  return Number(row?.["n"]);
+}
 
 describe("two nodes on one PostgreSQL", () => {
   let a: TestBooks;
@@ -85,6 +115,33 @@ describe("two nodes on one PostgreSQL", () => {
     const { reservations } = a.db.t;
     await a.db.orm.update(reservations).set({ expiresAt: sql`${reservations.expiresAt} - ${seconds}` });
   }
+
+  test("what was given back while a call waited, for its turn or for the row, counts before it is refused or cut", async () => {
+    const cases = [
+      { behind: 1, amount: 500, least: 10 },
+      { behind: 0, amount: 500, least: 200 },
+    ];
+    for (const { behind, amount, least } of cases) {
+      const poor = await a.addUser(1000);
+      const ask = (wanted: number, most = wanted) =>
+        a.ledger.reserve({
+          requestId: requestId(),
+          user: poor,
+          token: undefined,
+          amount: wanted,
+          least: most,
+        });
+      const whole = await ask(900);
+      const unlock = await lockElsewhere(a, poor.id);
+      const before = Array.from({ length: behind }, () => ask(5));
+      const late = ask(amount, least);
+      await untilSo(async () => (await lockWaits(a)) === 1);
+      const released = whole.release();
+      await unlock();
+      expect((await late).amount).toBe(amount);
+      await Promise.all([released, ...before]);
+    }
+  });
 
   test("a node whose clock is set by forty days gives back nothing of another node", async () => {
     const owner = await a.addUser(1000);
@@ -308,6 +365,32 @@ describe("journal of one node", () => {
     expect(codes.filter((code) => code !== "held" && code !== "ledger_down")).toEqual([]);
     await spend(books, poor.id, 5);
     await other.end();
+    await books.close();
+  });
+
+  test("a row that another node holds without end keeps a connection no longer than the call waits for it", async () => {
+    const poor = await books.addUser(1000);
+    const unlock = await lockElsewhere(books, poor.id);
+    const call = books.ledger.reserve({ requestId: requestId(), user: poor, token: undefined, amount: 5 });
+    const refused = Promise.resolve(call).catch((error: Failure) => error.code);
+    await untilSo(async () => (await lockWaits(books)) === 1);
+    expect(await refused).toBe("ledger_down");
+    await untilSo(async () => (await lockWaits(books)) === 0);
+    expect(await lockWaits(books)).toBe(0);
+    await unlock();
+    // Nor does a session that was told nothing when it was opened hold the row of others longer than they wait.
+    const unguarded = postgresDatabase(openPostgres(books.database.databaseUrl ?? "", 1));
+    const limit = await unguarded.atomic(function* (tx) {
+      const step = { row: { key: "k", amount: 0, userId: poor.id, tokenId: 0 }, more: 1, least: 1 };
+      const held = { user: 0, token: 0, leftMs: 10_000 };
+      yield* takeSteps(tx, "node-z", step, { user: poor, limited: undefined }, held);
+      const [row] = yield* q(
+        rawQuery(tx, sql`select current_setting('idle_in_transaction_session_timeout') as limit`),
+      );
+      return row?.["limit"];
+    });
+    expect(limit).toBe("8s");
+    await unguarded.close();
     await books.close();
   });
 

@@ -207,6 +207,22 @@ test("password, user and number are used; a wrong one is refused by a sentence w
   }
 });
 
+test("a server that is away is told of once, also where it is silent first and closes then", async () => {
+  let skippedMs = 0;
+  const { valkey, told } = await open(redis.url, {
+    deadlineTicks: 4,
+    monotonicMs: () => performance.now() + skippedMs,
+  });
+  await until(() => valkey.state().isUp);
+  skippedMs += 1500;
+  redis.pause();
+  await slowest(valkey, 3);
+  await until(() => !valkey.state().isUp);
+  await redis.stop();
+  await until(() => valkey.state().reason === "the connection closed");
+  expect(told).toEqual(["Valkey is away: each process limits by what it knows"]);
+});
+
 test("a user without a password signs in with an empty one, as the client does", async () => {
   const own = await startRedis({ lines: ["user default off", "user who on nopass ~* &* +@all"] });
   try {

@@ -69,13 +69,20 @@ for at, key in ipairs(KEYS) do
 end
 return found`);
 
-/** Channel and key are the first two words: where others stand, and the session has not left them, they are answered. */
+/**
+ * Channel and key are the first two words: where others stand, and the session has not left them, they are answered. Where the
+ * same stand, the third word stays 1: a node that has not heard of the proofs of another account does not undo them.
+ */
 const WRITE = valkeyScript(`local before = redis.call('GET', KEYS[1])
 if before and ARGV[3] == 'found'
   and string.match(before, '^%S+ %S+') ~= string.match(ARGV[1], '^%S+ %S+') then
   return {before, redis.call('PTTL', KEYS[1])}
 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+local text = ARGV[1]
+if before and ARGV[3] == 'found' and string.match(before, '^%S+ %S+ 1 ') then
+  text = string.gsub(text, '^(%S+ %S+) 0 ', '%1 1 ')
+end
+redis.call('SET', KEYS[1], text, 'PX', ARGV[2])
 return {}`);
 
 /** One step of a walk over all keys that begin so: where to go on, then ids and texts by turns. */

@@ -1,6 +1,6 @@
 // Nodes that are gone without a word: their lease has ended, they never let go of it, and nobody entered their journal since.
 // Refuses to trust this machine's clock: the database says how long ago a lease ended.
-import { and, gt, lt, ne, sql } from "drizzle-orm";
+import { and, desc, gt, inArray, lt, ne, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { Deps } from "../deps.ts";
 import type { InboxService } from "./inbox.ts";
@@ -9,6 +9,7 @@ import { lostCause } from "./ledger-causes.ts";
 
 /** A restart takes less; a machine that starts anew as well. */
 const LOST_SECONDS = 120;
+/** In one look, beside those that are told of already. */
 const MOST_LOST = 100;
 
 interface LostNode {
@@ -24,9 +25,11 @@ const now: SQL<number> = sql<number>`floor(extract(epoch from now()))::bigint`;
  * Where nodes share a database: those whose lease ended two minutes ago or earlier and was never given back. A clean stop,
  * a start on the same data, and `weir journal` give it back.
  */
-async function lostNodes({ db, nodeId }: Pick<Deps, "db" | "nodeId">): Promise<LostNode[]> {
+async function lostNodes({ db, nodeId }: Pick<Deps, "db" | "nodeId">, open: string[]): Promise<LostNode[]> {
   if (db.kind !== "postgres") return [];
   const { nodes } = db.t;
+  // No row is ever deleted: those that are told of come first, then the latest losses.
+  const isTold = open.length > 0 ? [desc(inArray(nodes.nodeId, open))] : [];
   const rows = await db.orm
     .select({ id: nodes.nodeId, leaseUntil: nodes.leaseUntil, now: now.mapWith(Number) })
     .from(nodes)
@@ -37,8 +40,8 @@ async function lostNodes({ db, nodeId }: Pick<Deps, "db" | "nodeId">): Promise<L
         ne(nodes.nodeId, nodeId),
       ),
     )
-    .orderBy(nodes.leaseUntil)
-    .limit(MOST_LOST);
+    .orderBy(...isTold, desc(nodes.leaseUntil))
+    .limit(open.length + MOST_LOST);
   return rows.map(({ id, leaseUntil, now: at }) => ({ id, leaseUntil, goneSeconds: at - leaseUntil }));
 }
 
@@ -47,8 +50,8 @@ export async function lookAtNodes(
   deps: Pick<Deps, "db" | "nodeId"> & { inbox: Pick<InboxService, "keep" | "gone" | "subjects"> },
 ): Promise<void> {
   const { db, inbox } = deps;
-  const lost = await lostNodes(deps);
   const open = inbox.subjects("node_lost");
+  const lost = await lostNodes(deps, open);
   for (const id of open) if (!lost.some((node) => node.id === id)) inbox.gone("node_lost", id);
   if (lost.length === 0) return;
   const ids = lost.map(({ id }) => id);

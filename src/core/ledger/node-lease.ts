@@ -3,7 +3,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { hostname } from "node:os";
-import { and, eq, gte, sql } from "drizzle-orm";
+import { and, eq, gte, lte, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
 import { lookEvery } from "../../db/look-around.ts";
@@ -59,10 +59,12 @@ export interface NodeLease {
   /** The mark as it stands in the tables now; throws LeaseLost when they are another process's. */
   look(): Promise<number>;
   /**
-   * Calls with the mark once a second, and where the row is older than what this process wrote of itself: an older state of
-   * the database was put back, or a standby was promoted that lacked the last commits.
+   * Calls with the mark once a second, and until `takeOlder` where the row was older than what this process wrote of itself:
+   * an older state of the database was put back, or a standby was promoted that lacked the last commits.
    */
   watchMark(listener: (mark: number, isOlder: boolean) => void): void;
+  /** Whether the row was found older since this was asked last; whoever asks tells of it, so that it is told once. */
+  takeOlder(): boolean;
   /** Ends it, with a sentence for the log. */
   lose(why: LossReason, sentence: string): void;
   /**
@@ -236,7 +238,7 @@ function keepLease(
   let checkedAtMs = clock.monotonicMs();
   /** What this process wrote into its row last, by the database's clock. */
   let writtenAt = updatedAt;
-  /** The row was found older than that, and nobody has been told yet. */
+  /** The row was found older than that, and nobody has taken it on to tell yet. */
   let isOlder = false;
   let onMark = (_mark: number, _isOlder: boolean) => {};
 
@@ -250,11 +252,16 @@ function keepLease(
     // Before the question: what is written meanwhile may not be seen yet.
     const known = writtenAt;
     const row = await findRow(context);
-    if (row && row.updatedAt < known) {
+    // Another look may have found the same meanwhile: it is one fall.
+    if (row && row.updatedAt < Math.min(known, writtenAt)) {
       isOlder = true;
-      writtenAt = Math.min(writtenAt, row.updatedAt);
+      writtenAt = row.updatedAt;
     }
-    if (row?.incarnation === incarnation) return row.mark;
+    if (row?.incarnation === incarnation) {
+      // A renewal may have been committed unheard.
+      if (writtenAt === known) writtenAt = Math.max(known, row.updatedAt);
+      return row.mark;
+    }
     const restored = row && (await restoreIncarnation(context, incarnation, row));
     if (restored) {
       isOlder = true;
@@ -276,7 +283,7 @@ function keepLease(
 
   /** The mark, after the row was written; undefined: it is older than what was written last, or another process's. */
   async function renew(): Promise<number | undefined> {
-    const written = await writeLease(context, and(own, gte(nodes.updatedAt, writtenAt)));
+    const written = await writeLease(context, and(own, isRenewable(context, writtenAt)));
     writtenAt = written?.updatedAt ?? writtenAt;
     return written?.mark;
   }
@@ -285,9 +292,7 @@ function keepLease(
     if (lostBy) return true;
     try {
       const mark = (isRenewal ? await renew() : undefined) ?? (await within(DATABASE_WAIT_MS, look()));
-      const wasOlder = isOlder;
-      isOlder = false;
-      onMark(mark, wasOlder);
+      onMark(mark, isOlder);
       return true;
     } catch (error) {
       // In an outage nobody can take the lease either: the journal rides it out.
@@ -322,6 +327,11 @@ function keepLease(
     watchMark(listener) {
       onMark = listener;
     },
+    takeOlder() {
+      const wasOlder = isOlder;
+      isOlder = false;
+      return wasOlder;
+    },
     lose,
     async release(isWhole = true) {
       stop?.();
@@ -349,6 +359,19 @@ function comeRound(round: (isRenewal: boolean) => Promise<boolean>): () => void 
   return lookEvery(MARK_MS, () => {
     if (!isAtIt) void once();
   });
+}
+
+/**
+ * What a renewal asks of the row beside whose it is. Not older than what was written last: a database that fell back is looked
+ * at first. Nor written by a successor while this renewal waited for the row: it would set the row back to the moment at
+ * which it began. As it was written last the row is renewed at any hour, so that a clock that was set back ends no lease.
+ */
+export function isRenewable(
+  { db, now }: Pick<LeaseContext, "db" | "now">,
+  writtenAt: number,
+): SQL | undefined {
+  const { updatedAt } = db.t.nodes;
+  return and(gte(updatedAt, writtenAt), or(eq(updatedAt, writtenAt), lte(updatedAt, now)));
 }
 
 /** Undefined where the row is not as the condition says. */

@@ -52,8 +52,8 @@ export interface PostgresApplier {
   apply(entries: JournalEntry<LedgerItem>[]): Promise<void>;
   /** The mark is looked up before the next entries are applied. */
   doubtMark(): void;
-  /** Looks it up now, and goes back where the tables did; `isOlder`: they did, whatever the mark says. */
-  checkMark(isOlder: boolean): Promise<void>;
+  /** Looks it up now, and goes back where the tables did; tells of it also where they lack nothing of this node. */
+  checkMark(): Promise<void>;
 }
 
 type Entries = readonly JournalEntry<LedgerItem>[];
@@ -88,9 +88,10 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
     return known.length === 0;
   }
 
-  /** An older state of the database was put back: what it lacks is entered again, or nothing more is answered. */
+  /** An older state was put back: what it lacks is entered again, or nothing more is answered; told here and not again. */
   function goBack(mark: number): void {
     const fall = { from: mark + 1, to: applied };
+    lease.takeOlder();
     logger.error("the database fell back: what it lacks is entered again from the journal", fall);
     try {
       journal.rewind(mark);
@@ -175,10 +176,10 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
     doubtMark() {
       isMarkKnown = false;
     },
-    async checkMark(isOlder) {
+    async checkMark() {
       const mark = await within(databaseWaitMs, lease.look());
       if (mark < applied) goBack(mark);
-      else if (isOlder) {
+      else if (lease.takeOlder()) {
         logger.error("the database fell back: nothing of this node is missing in it", { mark });
         deps.fellBack?.({ from: applied + 1, to: applied, isReplayed: true });
       }

@@ -29,15 +29,14 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   let gathering: ReturnType<typeof setTimeout> | undefined;
   let draining: Promise<void> | undefined;
   /** The row was found behind what is applied, or older than it was: looked at before anything else is entered. */
-  let doubt: { isOlder: boolean } | undefined;
-
+  let isMarkDoubted = false;
   const waiting = (): number => journal.lastPosition - applier.applied;
 
   /** All that there is, or as long as it fills batches or somebody waits. */
   async function drainAll(): Promise<void> {
-    if (doubt && lease.isHeld) {
-      await applier.checkMark(doubt.isOlder);
-      doubt = undefined;
+    if (isMarkDoubted && lease.isHeld) {
+      await applier.checkMark();
+      isMarkDoubted = false;
     }
     while (!isClosed && lease.isHeld) {
       const isThere = await applyBatch(deps, applier);
@@ -47,6 +46,8 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       patient.resolve(applier.applied, true);
       if (hasStarted && waiters.isEmpty() && patient.isEmpty() && waiting() < MAX_BATCH) break;
     }
+    // Also where nothing was to be entered: what failed last may have been the look at the mark alone.
+    failures = 0;
     waiters.resolve(Infinity, undefined);
   }
 
@@ -78,7 +79,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
         patient.resolve(applier.applied, true);
         if (isClosed) letGo();
         // Somebody who waits, or entries that came after the last look.
-        else if (!waiters.isEmpty() || (failures === 0 && (doubt || !patient.isEmpty()))) void kick();
+        else if (!waiters.isEmpty() || (failures === 0 && (isMarkDoubted || !patient.isEmpty()))) void kick();
         else if (failures === 0 && lease.isHeld && waiting() > 0) gather();
       });
     return draining;
@@ -110,7 +111,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       lease.watchMark((mark, isOlder) => {
         // What is being entered moves the mark, and looks at it by itself.
         if (!isOlder && (mark >= applier.applied || draining !== undefined)) return;
-        doubt = { isOlder: isOlder || doubt?.isOlder === true };
+        isMarkDoubted = true;
         applier.doubtMark();
         void kick();
       });

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eq, sql } from "drizzle-orm";
+import { lookAtNodes } from "../../../src/core/inbox/node-look.ts";
 import { takeLease } from "../../../src/core/ledger/node-lease.ts";
 import { Role } from "../../../src/shared/enums.ts";
 import { inboxSentence } from "../../../src/shared/inbox.ts";
@@ -128,4 +129,29 @@ test("closed by hand it stays closed, for this loss; it is opened anew by the ne
   await closedLongAgo();
   await dieSince(3600);
   expect((await open()).map(({ subject }) => subject)).toEqual([GONE]);
+});
+
+test("more than a hundred lost nodes hide neither the latest loss nor one that is told of already", async () => {
+  const { db } = app.deps;
+  const { nodes } = db.t;
+  const now = Math.floor(Date.now() / 1000);
+  const rows = Array.from({ length: 150 }, (_, index) => ({
+    nodeId: `lost-${index}`,
+    history: "00112233445566cc",
+    leaseUntil: now - 100_000 + index,
+  }));
+  await db.orm
+    .insert(nodes)
+    .values([...rows, { nodeId: "back", history: "00112233445566dd", leaseUntil: 0 }]);
+  const kept: string[] = [];
+  const gone: string[] = [];
+  const inbox = {
+    subjects: () => ["lost-0", "back"],
+    keep: ({ subject }: { subject?: string | undefined }) => void kept.push(subject ?? ""),
+    gone: (_kind: string, subject: string) => void gone.push(subject),
+  };
+  await lookAtNodes({ db, nodeId: "another", inbox });
+  expect(gone).toEqual(["back"]);
+  expect(kept).toContain("lost-149");
+  expect(kept).toContain("lost-0");
 });

@@ -158,10 +158,7 @@ export async function attemptChannels<T>(
       break;
     }
     const isFree = mayUse(run, place);
-    if (isFree !== true && !(await isFree)) {
-      if (passedBy(run, place)) break;
-      continue;
-    }
+    if (isFree !== true && !(await isFree)) continue;
     const { channel, lease } = place;
     const startedMs = performance.now();
     const deadlineMs = deadlineAtMs - startedMs;
@@ -216,6 +213,10 @@ function nextPlace(run: Run): Place | undefined {
   const { deps } = run.services;
   const nowMs = deps.clock.monotonicMs();
   if (run.full.size > 0) run.full.clear();
+  if (run.refusals && run.request.request.signal.aborted) {
+    for (const id of run.refusals.keys()) run.full.add(id);
+    return undefined;
+  }
   const bound = boundTo(run, nowMs);
   if (bound) return bound;
   const picked = nextChannel(run, nowMs);
@@ -236,22 +237,18 @@ function nextPlace(run: Run): Place | undefined {
  * Whether the other nodes leave the place to this one; false: it was given back, and is full for a while. A test asks a key on
  * purpose, also one that is full.
  */
-function mayUse({ services, request }: Run, place: Place): boolean | Promise<boolean> {
+function mayUse(run: Run, place: Place): boolean | Promise<boolean> {
+  const { services, request } = run;
   const asked = request.isTest === true ? undefined : place.lease.confirm();
   if (!asked) return true;
   return asked.then((isFree) => {
-    if (!isFree) tellNothing(services, place, request.model);
-    return isFree;
+    if (isFree) return true;
+    tellNothing(services, place, request.model);
+    // Each key of a channel is asked for once a round, however many there are.
+    const refusals = (run.refusals ??= new Map<number, number>());
+    refusals.set(place.channel.id, (refusals.get(place.channel.id) ?? 0) + 1);
+    return false;
   });
-}
-
-/** Each key of a channel is asked for once a round, however many there are. True: the client has left, nobody is asked again. */
-function passedBy(run: Run, { channel }: Place): boolean {
-  const refusals = (run.refusals ??= new Map<number, number>());
-  refusals.set(channel.id, (refusals.get(channel.id) ?? 0) + 1);
-  if (!run.request.request.signal.aborted) return false;
-  run.full.add(channel.id);
-  return true;
 }
 
 /** Where the session of the request is bound to, and may go. */

@@ -108,7 +108,7 @@ interface Run extends Choice {
   /** Channels that could serve it and are full, as of the last look. */
   full: Set<number>;
   /** How often the other nodes left no place on a channel, by its id, since room was waited for last; most never meet it. */
-  refusals: Map<number, number> | undefined;
+  refusals?: Map<number, number> | undefined;
   /** How long room is waited for (performance.now()). */
   queueUntilMs: number;
   /** Made when somebody asks for it: most requests never meet one. */
@@ -140,7 +140,6 @@ export async function attemptChannels<T>(
     policy,
     excluded: NONE,
     full: new Set(),
-    refusals: undefined,
     queueUntilMs: performance.now() + options.get("relay.queue_ms"),
     patience: undefined,
   };

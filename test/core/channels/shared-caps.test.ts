@@ -17,7 +17,14 @@ test("a call that is open for long is told again within the hour after which the
   };
   const nextWord = () => new Promise<readonly ToldOwner[]>((resolve) => (hear = resolve));
   const caps = createSharedCaps(wire, { monotonicMs: () => nowMs });
-  const use: CapUse = { name: "lim:channel:1", inFlight: 1, openTokens: 5, fullUntilMs: 0, told: "" };
+  const use: CapUse = {
+    name: "lim:channel:1",
+    inFlight: 1,
+    openTokens: 5,
+    fullUntilMs: 0,
+    opensAtMs: 0,
+    told: "",
+  };
   const taken = [{ use, caps: { maxConcurrency: 1, rpmLimit: 0, tpmLimit: 0 } }];
   const verdicts = { refused: () => undefined, overShare: () => undefined };
   expect(await caps.ask(taken, 5, verdicts)).toBe(true);

@@ -268,6 +268,9 @@ function keepLease(
       writtenAt = restored.updatedAt;
       return restored.mark;
     }
+    // Another look of this process may have written it between these two questions.
+    const again = row && (await findRow(context));
+    if (again?.incarnation === incarnation) return again.mark;
     if (row)
       lose(
         "taken",

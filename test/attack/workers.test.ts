@@ -157,10 +157,12 @@ test("what one worker is told is in force in the other within a second", async (
   const [token] = await site.books.ask(`select id from tokens where user_id = ${person.id}`);
   await person.send("PUT", "/api/token/?status_only=true", { id: Number(token?.["id"]), status: 2 });
   const beganMs = performance.now();
-  await site.until(async () => !(await asked()).has(200));
+  let row = 0;
+  // Eight connections may all have come to the same worker: in three rounds on end they have not.
+  await site.until(async () => (row = (await asked()).has(200) ? 0 : row + 1) === 3);
   // A machine that is busy with other tests gets three times as long.
   expect(performance.now() - beganMs).toBeLessThan(3000);
-  expect((await asked()).has(200)).toBe(false);
+  for (let round = 0; round < 5; round++) expect((await asked()).has(200)).toBe(false);
 }, 30_000);
 
 test("a worker that is killed is started again, and the other serves meanwhile", async () => {

@@ -8,8 +8,8 @@ import type { Deps } from "../deps.ts";
 import { NOTHING_ELSEWHERE } from "./owner-use.ts";
 import type { OwnerKind, OwnerUse } from "./owner-use.ts";
 
-/** One node tells, the other hears in its next round: a second. With the timer that all share, so that a rest is not disturbed. */
-const ROUND_MS = 500;
+/** One node tells, the other hears in its next round: both and their questions stay within a second. */
+const ROUND_MS = 400;
 /** A node that says nothing for so long has ended, or has lost the database: its calls count no more. */
 const SILENT_SECONDS = 15;
 /** Owners that nobody asked for in this time are not read; what is told of them stays until it is nothing. */

@@ -15,9 +15,11 @@ import { END_OF_TIME, HOUR_SECONDS } from "../logs/filter.ts";
 
 type BuildDeps = Pick<Deps, "db" | "clock" | "options">;
 
-/** A step that is quicker is doubled, one that is slower is halved: the embedded database serves nobody meanwhile. */
-const QUICK_MS = 4;
-const SLOW_MS = 10;
+/**
+ * A step that is quicker is doubled, one that is slower is halved: the embedded database serves nobody meanwhile. On PostgreSQL
+ * settlements alone wait for it, and its round trips and commit take longer by themselves than the embedded one's whole step.
+ */
+const STEP_MS = { sqlite: { quick: 4, slow: 10 }, postgres: { quick: 40, slow: 100 } } as const;
 const MOST_HOURS = 31 * 24;
 /** Between two steps, so that others come to their turn. */
 const PAUSE_MS = 10;
@@ -48,8 +50,9 @@ export async function buildCoarse(
     const isEmpty = fromHour < END_OF_TIME || !(await dropOldest(db));
     if (isEmpty) await fillBefore(db, state, hours);
     const tookMs = clock.monotonicMs() - startedMs;
-    if (tookMs < QUICK_MS) hours = Math.min(MOST_HOURS, hours * 2);
-    else if (tookMs > SLOW_MS) hours = Math.max(1, hours >> 1);
+    const { quick, slow } = STEP_MS[db.kind];
+    if (tookMs < quick) hours = Math.min(MOST_HOURS, hours * 2);
+    else if (tookMs > slow) hours = Math.max(1, hours >> 1);
     await pause(PAUSE_MS);
     state = await coarseState(db);
   }

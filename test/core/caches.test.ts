@@ -41,8 +41,8 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => {
   await Promise.all([here.close(), there.close()]);
-  listening.stop();
-  asking.stop();
+  await listening.stop();
+  await asking.stop();
   await database.drop();
 }, 30_000);
 
@@ -231,22 +231,22 @@ describe.each(CASES.map((each) => [each.kind, each] as const))("%s", (_, each) =
 
   test("where nothing is heard, by what the tables say", async () => {
     const on = await prepared();
-    listening.silence();
+    await listening.silence();
     try {
       await each.change(here.deps, on);
       await inForce(each, on);
     } finally {
-      listening.restore();
+      await listening.restore();
     }
   });
 
   test("after every connection was lost", async () => {
     const on = await prepared();
-    listening.cut();
-    asking.cut();
+    await listening.cut();
+    await asking.cut();
     await each.change(here.deps, on);
-    listening.restore();
-    asking.restore();
+    await listening.restore();
+    await asking.restore();
     await inForce(each, on);
   });
 

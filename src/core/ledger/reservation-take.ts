@@ -18,7 +18,7 @@ const MAX_LOOKS = 8;
 const FULL_LOOKS = 2;
 
 /** Whether the tables stand where this process knows them to. */
-export interface FallWatch {
+interface FallWatch {
   /** What of this node's journal they have at least. */
   applied(): number;
   /** They were seen to have less: what they lack is entered again. */

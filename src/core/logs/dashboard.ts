@@ -148,17 +148,17 @@ function inRank(sums: ReadonlyMap<string | number, number>): (string | number)[]
 /** How the sums are asked for that make up bars. */
 const timeOf = ({ step, zone }: Span) => (step === "hour" ? { isHourly: true } : { zone });
 
-/** The rows of a part, each with the unit of time that it belongs to. */
+/** The rows of a part, each with the unit of time that it belongs to; without an id they are grouped by time alone. */
 function unitsOf(
   db: Database,
   { table, where, time, isDays }: SumPart,
   { step, stretches }: Span,
-  id: SQL | PgColumn,
+  id?: PgColumn,
 ) {
   const inner = db.reader
     .select({
       unit: sql`${isDays ? time : unitOf(time, step, stretches)}`.as("unit"),
-      id: sql`${id}`.as("id"),
+      id: sql`${id ?? 0}`.as("id"),
       quota: table.quota,
       count: table.count,
       tokens: tokenSum(table).as("tokens"),
@@ -171,7 +171,7 @@ function unitsOf(
   return db.reader
     .select({
       unit: inner.unit,
-      id: sql<string | number>`${inner.id}`.as("id"),
+      id: sql<string | number>`${id ? inner.id : 0}`.as("id"),
       quota: sumOf(inner.quota).as("quota"),
       count: sumOf(inner.count).as("count"),
       tokens: sumOf(sql`${inner.tokens}`).as("tokens"),
@@ -179,14 +179,14 @@ function unitsOf(
       errors: sumOf(inner.errors).as("errors"),
     })
     .from(inner)
-    .groupBy(inner.unit, inner.id);
+    .groupBy(...(id ? [inner.unit, inner.id] : [inner.unit]));
 }
 
 /** What was used by unit of time: without series, so that the coarsest sums do. */
 async function linesByUnit(db: Database, span: Span) {
   const { from, to, filter } = span;
   const parts = await sumParts(db, { filter, from, to, ...timeOf(span) });
-  return (await Promise.all(parts.map((part) => unitsOf(db, part, span, sql`0`)))).flat();
+  return (await Promise.all(parts.map((part) => unitsOf(db, part, span)))).flat();
 }
 
 type Ids = readonly (string | number)[];
@@ -321,14 +321,19 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
   };
 }
 
-/** Error rows are few, and say why in their JSON. Sites that refuse none any more have nothing to tell. */
+/**
+ * Error rows are few, and say why in their JSON; who had no price was refused before any channel was asked. Sites that refuse
+ * none any more have nothing to tell.
+ */
 async function refusedUnpriced(deps: DashboardDeps, { filter, from, to }: Span): Promise<string[]> {
   if (deps.options.get("SelfUseModeEnabled")) return [];
   const { logs } = deps.db.t;
+  // A user's errors have an index of their own, in which channels do not stand.
+  const channel = filter.userId === undefined ? { channelId: 0 } : {};
   const newest = deps.db.reader
     .select({ model: logs.modelName, other: logs.other })
     .from(logs)
-    .where(rareWhere(deps.db, { ...filter, type: LogType.error }, from, to))
+    .where(rareWhere(deps.db, { ...filter, ...channel, type: LogType.error }, from, to))
     .orderBy(desc(logs.createdAt))
     .limit(MOST_ERRORS_READ)
     .as("newest");

@@ -16,7 +16,7 @@ export interface PlainDeltas {
 }
 
 /** A field beside the text that differs from delta to delta. */
-export interface VaryingField {
+interface VaryingField {
   name: string;
   hole: Exclude<Hole, "text">;
 }

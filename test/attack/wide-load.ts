@@ -8,7 +8,7 @@ import { callPlan, MODELS } from "./site.ts";
 import type { CallOptions, Outcome } from "./site.ts";
 
 /** Longer than anybody may be kept waiting: a hold, each longer one and what is given back wait ten seconds at most. */
-export const PATIENCE_MS = 40_000;
+const PATIENCE_MS = 40_000;
 const PER_SECOND = 50;
 /** Where work takes more than so many times longer than alone, the load is as many times thinner, down to a tenth. */
 const FULL_RATE_STRETCH = 3;

@@ -60,7 +60,7 @@ export function groupFiles(files: readonly string[], filters: readonly string[])
     },
     { name: "attack", files: wanted.filter(isAttack), flags: ["--timeout", "60000"] },
     { name: "islands", files: wanted.filter(isIsland), flags: [...preload, "--timeout", "30000"] },
-    { name: "e2e", files: wanted.filter(isE2e), flags: ["--timeout", "60000"] },
+    { name: "e2e", files: wanted.filter(isE2e), flags: ["--timeout", "120000"] },
   ];
   return groups.filter((group) => group.files.length > 0);
 }

@@ -11,7 +11,7 @@ import {
 } from "playwright";
 import { findChromium } from "../../scripts/install-chromium.ts";
 
-/** Under Bun's limit for end-to-end tests (60 s): past that one, Bun ends the browser and every later test fails. */
+/** Under Bun's limit for end-to-end tests (two minutes): past that one, Bun ends the browser and every later test fails. */
 const ACTION_TIMEOUT_MS = 15_000;
 
 const SKIPPED_TRANSITION =

@@ -1,6 +1,7 @@
 // A pool's connections to a server that says nothing any more: a firewall or balancer that has forgotten them drops what is sent,
 // and TCP goes on trying for a quarter of an hour, with every query of the pool behind it. They are closed, and opened anew.
-// Refuses to judge one connection alone: a long query is silent too. All must be, and more than one must be owed an answer.
+// Refuses to judge one connection alone: a long query is silent too. All must be, and more than one must be owed an answer. Below TLS
+// the runtime counts no bytes: nothing is judged there.
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { lookEvery } from "./look-around.ts";
@@ -52,7 +53,11 @@ export function createSilenceWatch(silentMs: number): (to: Destination) => Socke
       for (const seen of sockets.values()) seen.sinceMs = undefined;
     }
     lookedAtMs = nowMs;
-    for (const [socket, seen] of sockets) note(socket, seen, nowMs);
+    // The driver takes listeners off where it goes on with TLS.
+    for (const [socket, seen] of sockets)
+      if (socket.destroyed) sockets.delete(socket);
+      else note(socket, seen, nowMs);
+    if (sockets.size === 0) stop?.();
     if (nowMs - readAtMs < silentMs) return;
     const waiting = [...sockets.values()].filter(({ sinceMs = nowMs }) => nowMs - sinceMs >= silentMs);
     if (waiting.length < LEAST_WAITING) return;
@@ -63,15 +68,13 @@ export function createSilenceWatch(silentMs: number): (to: Destination) => Socke
   return ({ host, port, path }) => {
     const turn = opened++ % host.length;
     const socket = path ? connect(path) : connect(port[turn] ?? 5432, host[turn]);
+    // Whose certificate the driver asks for.
+    Object.assign(socket, { host: host[turn], port: port[turn] });
     if (sockets.size === 0) {
       readAtMs = lookedAtMs = performance.now();
       stop = lookEvery(LOOK_MS, look);
     }
     sockets.set(socket, { bytesRead: 0, bytesWritten: 0, sinceMs: undefined });
-    socket.once("close", () => {
-      sockets.delete(socket);
-      if (sockets.size === 0) stop?.();
-    });
     return socket;
   };
 }

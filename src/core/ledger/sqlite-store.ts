@@ -12,13 +12,8 @@ import type { LedgerStore } from "./store.ts";
  * one of their own. Nobody sees the wait, because every query of this process brings in first what is there.
  */
 const GATHER_MS = 250;
-/**
- * So many entries are brought in at once, sooner than GATHER_MS: about a millisecond of the event loop. What a transaction
- * costs beside its rows (the sums' statements, a page of the write-ahead log for each table and index) is shared by them.
- */
-const RUSH_ROWS = 128;
-/** In one transaction: what has gathered comes in with one commit. */
-const MAX_ROWS = 256;
+/** No more at once while calls run: about half a millisecond of the event loop. */
+const MAX_ROWS = 64;
 const RETRY_MS = 250;
 
 export function createSqliteStore(client: BunSqlite, deps: SqliteApplierDeps): LedgerStore {
@@ -79,7 +74,7 @@ export function createSqliteStore(client: BunSqlite, deps: SqliteApplierDeps): L
       if (failures > 0) return;
       timer ??= setTimeout(catchUp, GATHER_MS);
       timer.unref();
-      if (isRushed || journal.lastPosition - applier.applied < RUSH_ROWS) return;
+      if (isRushed || journal.lastPosition - applier.applied < MAX_ROWS) return;
       isRushed = true;
       // After the answers that wait for the entries which are durable now.
       setImmediate(() => {

@@ -260,18 +260,9 @@ function withSearch(call: Call, usage: Usage): Usage {
   return { ...usage, calls: { ...usage.calls, webSearch: 1 } };
 }
 
-/** By the frozen price, which stands for many calls. */
-const knownSentences = new WeakMap<Call["price"], string>();
-
-function priceSentence(price: Call["price"]): string {
-  let text = knownSentences.get(price);
-  if (text === undefined) knownSentences.set(price, (text = chargeSentence(price)));
-  return text;
-}
-
 /** The sentence of the log row, in the words that clients of this log know. */
 function sentence(call: Call, decision: ChargeDecision): string {
-  let text = priceSentence(call.price);
+  let text = chargeSentence(call.price);
   if (call.model.endsWith("-gizmo-*")) text += calledModel(call.model);
   if (call.endpoint.remark) text += `, ${call.endpoint.remark(call.billed ?? call.body.json)}`;
   return decision.note === "" ? text : `${text}, ${messageText(decision.note, "zh")}`;

@@ -77,21 +77,6 @@ test("calls are brought in soon, without anybody asking", async () => {
   await books.close();
 });
 
-test("what has gathered comes in with one commit", async () => {
-  const user = await books.addUser(1000);
-  const { client, orm, t } = books.db;
-  if (!client) throw new Error("not SQLite");
-  client.run("create table commits (mark)");
-  client.run(
-    "create trigger moved after update of mark on nodes begin insert into commits values (new.mark); end",
-  );
-  await Promise.all(Array.from({ length: 100 }, () => spend(books, user.id, 7)));
-  expect(await orm.select({ rows: countRows() }).from(t.logs)).toEqual([{ rows: 100 }]);
-  expect(client.query("select mark from commits").all()).toEqual([{ mark: 100 }]);
-  await books.expectBalanced();
-  await books.close();
-});
-
 test("while another process holds the file calls go on; nobody waits for it, and nothing is lost", async () => {
   const user = await books.addUser(1000);
   const lock = lockTables();

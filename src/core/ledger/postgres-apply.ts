@@ -11,10 +11,17 @@ import { JournalDamaged } from "./journal/journal.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { JournalEntry } from "./journal/waiting.ts";
 import type { NodeLease } from "./node-lease.ts";
-import { enterBatch, insertTexts, ZoneMoved } from "./postgres-statements.ts";
-import type { MarkStep } from "./postgres-statements.ts";
+import {
+  CHECK_FAILED,
+  checked,
+  enterAtOnce,
+  enterBatch,
+  insertTexts,
+  ZoneMoved,
+} from "./postgres-statements.ts";
+import type { Batch, MarkStep } from "./postgres-statements.ts";
 import { chargedBalances, setEntryAside } from "./store.ts";
-import type { MarkMove } from "./store.ts";
+import type { Figures, MarkMove } from "./store.ts";
 
 export interface PostgresApplierDeps extends Pick<Deps, "db" | "clock" | "logger"> {
   lease: NodeLease;
@@ -124,19 +131,26 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
     ended = Math.max(ended, entries.at(-1)?.position ?? 0);
   }
 
+  /** In one go where that is possible; what it stumbles over is looked at step by step. */
+  async function enter(entries: Entries, batch: Batch): Promise<Figures> {
+    const move = (tx: Orm) =>
+      moveMark(tx, deps, { ...spanOf(entries), setAside: 0, skipped: batch.sums.skipped });
+    const body = enterAtOnce(texts, batch, move);
+    try {
+      if (body) return await db.atomic(body, "at once");
+    } catch (error) {
+      if (sqlState(error) !== CHECK_FAILED) throw error;
+    }
+    return await db.atomic((tx) => enterBatch(tx, texts, batch, move(tx)));
+  }
+
   async function applyBatch(entries: Entries): Promise<void> {
     const sums = sumUp(entries.map((entry) => entry.item));
     const ids = idsOf(sums);
     const endWrite = accounts.beginWrite(ids.userIds, ids.tokenIds);
     try {
       // Should it be committed after the deadline, the next try finds the mark moved.
-      const figures = await within(
-        databaseWaitMs,
-        db.atomic((tx) => {
-          const move = moveMark(tx, deps, { ...spanOf(entries), setAside: 0, skipped: sums.skipped });
-          return enterBatch(tx, texts, { sums, ...ids, zone }, move);
-        }),
-      );
+      const figures = await within(databaseWaitMs, enter(entries, { sums, ...ids, zone }));
       deps.answered?.();
       moved(entries);
       for (const each of figures.users) Object.assign(accounts.cachedUser(each.id) ?? {}, each);
@@ -191,6 +205,7 @@ const MOVE_MARK = `update nodes set mark = $1, journaled = $2, entered = entered
     skipped = skipped + $5
   where node_id = $6 and incarnation = $7 and mark = $8
   returning mark`;
+const MOVE_MARK_CHECKED = `with moved as (${MOVE_MARK}) select ${checked("count(*) = 1")} from moved`;
 
 /** The lease is this process's and the tables end right before the batch, or nothing of it is entered. */
 function moveMark(
@@ -200,9 +215,10 @@ function moveMark(
 ): MarkStep {
   const entered = last - first + 1 - setAside - skipped;
   const { nodeId, incarnation } = lease;
-  const counts = [last, journal.lastPosition, entered, setAside, skipped];
+  const values = [last, journal.lastPosition, entered, setAside, skipped, nodeId, incarnation, first - 1];
   return {
-    query: fixedQuery(tx, MOVE_MARK, [...counts, nodeId, incarnation, first - 1]),
+    query: fixedQuery(tx, MOVE_MARK, values),
+    checkedQuery: fixedQuery(tx, MOVE_MARK_CHECKED, values),
     assertMoved(moved) {
       if (moved.length === 0) throw new PositionMoved();
     },

@@ -1,6 +1,8 @@
 // The ledger store on PostgreSQL: when what is durable in the local journal is brought into the tables, who waits for
 // that, and how it goes on after an outage.
 import { isAway } from "../../db/away.ts";
+import { createCompany } from "./company.ts";
+import type { Company } from "./company.ts";
 import { MAX_BATCH } from "./group-commit.ts";
 import { createPostgresApplier, PositionMoved } from "./postgres-apply.ts";
 import type { PostgresApplier, PostgresApplierDeps } from "./postgres-apply.ts";
@@ -22,11 +24,13 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   const { logger, journal, lease } = deps;
   const applier = createPostgresApplier(deps);
   const { waiters, patient, letGo } = createWaitingRoom();
+  const company = createCompany();
   let failures = 0;
   let hasStarted = false;
   let isClosed = false;
   let retry: ReturnType<typeof setTimeout> | undefined;
   let gathering: ReturnType<typeof setTimeout> | undefined;
+  let soon: ReturnType<typeof setTimeout> | undefined;
   let draining: Promise<void> | undefined;
   /** The row was found behind what is applied, or older than it was: looked at before anything else is entered. */
   let isMarkDoubted = false;
@@ -39,12 +43,13 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       isMarkDoubted = false;
     }
     while (!isClosed && lease.isHeld) {
-      const isThere = await applyBatch(deps, applier);
+      const isThere = await applyBatch(deps, applier, company);
       if (!isThere) break;
       failures = 0;
       waiters.resolve(applier.applied, undefined);
       patient.resolve(applier.applied, true);
-      if (hasStarted && waiters.isEmpty() && patient.isEmpty() && waiting() < MAX_BATCH) break;
+      const isAwaited = !waiters.isEmpty() || (!patient.isEmpty() && company.waitMs(waiting()) === 0);
+      if (hasStarted && !isAwaited && waiting() < MAX_BATCH) break;
     }
     // Also where nothing was to be entered: what failed last may have been the look at the mark alone.
     failures = 0;
@@ -70,7 +75,8 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   function kick(): Promise<void> {
     clearTimeout(retry);
     clearTimeout(gathering);
-    retry = gathering = undefined;
+    clearTimeout(soon);
+    retry = gathering = soon = undefined;
     draining ??= drainAll()
       .catch(failed)
       .finally(() => {
@@ -79,7 +85,8 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
         patient.resolve(applier.applied, true);
         if (isClosed) letGo();
         // Somebody who waits, or entries that came after the last look.
-        else if (!waiters.isEmpty() || (failures === 0 && (isMarkDoubted || !patient.isEmpty()))) void kick();
+        else if (!waiters.isEmpty() || (failures === 0 && isMarkDoubted)) void kick();
+        else if (failures === 0 && !patient.isEmpty()) commitSoon();
         else if (failures === 0 && lease.isHeld && waiting() > 0) gather();
       });
     return draining;
@@ -89,6 +96,14 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     gathering ??= setTimeout(() => void kick(), GATHER_MS);
     gathering.unref();
     if (waiting() >= MAX_BATCH) void kick();
+  }
+
+  /** For answers that wait for the commit. While a batch is under way everybody joins the next one. */
+  function commitSoon(): void {
+    if (draining) return;
+    const waitMs = company.waitMs(waiting());
+    if (waitMs === 0) void kick();
+    else soon ??= setTimeout(() => void kick(), waitMs);
   }
 
   async function drain(): Promise<void> {
@@ -126,7 +141,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       if (isClosed || !lease.isHeld) return Promise.resolve(false);
       const applied = patient.add(position);
       // After a failure the next try has its time: calls that end meanwhile make no storm.
-      if (failures === 0) void kick();
+      if (failures === 0) commitSoon();
       return applied;
     },
     isFailing: () => failures > 0,
@@ -134,18 +149,25 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       isClosed = true;
       clearTimeout(retry);
       clearTimeout(gathering);
+      clearTimeout(soon);
       letGo();
     },
   };
 }
 
 /** The next batch; false where nothing waits. */
-async function applyBatch({ journal }: PostgresApplierDeps, applier: PostgresApplier): Promise<boolean> {
+async function applyBatch(
+  { journal }: PostgresApplierDeps,
+  applier: PostgresApplier,
+  company: Company,
+): Promise<boolean> {
   for (let moves = 0; ;) {
     const entries = journal.read(applier.applied, MAX_BATCH);
     if (entries.length === 0) return false;
+    const begunMs = performance.now();
     try {
       await applier.apply(entries);
+      company.committed(entries.length, performance.now() - begunMs);
       return true;
     } catch (error) {
       // Whose the tables are now is looked up at once: until then calls are answered that may belong to nobody.

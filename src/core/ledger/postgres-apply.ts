@@ -19,7 +19,7 @@ import {
   insertTexts,
   ZoneMoved,
 } from "./postgres-statements.ts";
-import type { Batch, MarkStep } from "./postgres-statements.ts";
+import type { Batch, InsertTexts, MarkStep } from "./postgres-statements.ts";
 import { chargedBalances, setEntryAside } from "./store.ts";
 import type { Figures, MarkMove } from "./store.ts";
 
@@ -131,26 +131,13 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
     ended = Math.max(ended, entries.at(-1)?.position ?? 0);
   }
 
-  /** In one go where that is possible; what it stumbles over is looked at step by step. */
-  async function enter(entries: Entries, batch: Batch): Promise<Figures> {
-    const move = (tx: Orm) =>
-      moveMark(tx, deps, { ...spanOf(entries), setAside: 0, skipped: batch.sums.skipped });
-    const body = enterAtOnce(texts, batch, move);
-    try {
-      if (body) return await db.atomic(body, "at once");
-    } catch (error) {
-      if (sqlState(error) !== CHECK_FAILED) throw error;
-    }
-    return await db.atomic((tx) => enterBatch(tx, texts, batch, move(tx)));
-  }
-
   async function applyBatch(entries: Entries): Promise<void> {
     const sums = sumUp(entries.map((entry) => entry.item));
     const ids = idsOf(sums);
     const endWrite = accounts.beginWrite(ids.userIds, ids.tokenIds);
     try {
       // Should it be committed after the deadline, the next try finds the mark moved.
-      const figures = await within(databaseWaitMs, enter(entries, { sums, ...ids, zone }));
+      const figures = await within(databaseWaitMs, enter(deps, texts, entries, { sums, ...ids, zone }));
       deps.answered?.();
       moved(entries);
       for (const each of figures.users) Object.assign(accounts.cachedUser(each.id) ?? {}, each);
@@ -223,6 +210,25 @@ function moveMark(
       if (moved.length === 0) throw new PositionMoved();
     },
   };
+}
+
+/** In one go where that is possible; what it stumbles over is looked at step by step. */
+async function enter(
+  deps: PostgresApplierDeps,
+  texts: InsertTexts,
+  entries: Entries,
+  batch: Batch,
+): Promise<Figures> {
+  const { db } = deps;
+  const move = (tx: Orm) =>
+    moveMark(tx, deps, { ...spanOf(entries), setAside: 0, skipped: batch.sums.skipped });
+  const body = enterAtOnce(texts, batch, move);
+  try {
+    if (body) return await db.atomic(body, "at once");
+  } catch (error) {
+    if (sqlState(error) !== CHECK_FAILED) throw error;
+  }
+  return await db.atomic((tx) => enterBatch(tx, texts, batch, move(tx)));
 }
 
 /** Moves the mark past entries that the tables refuse: without it every start would meet them again. */

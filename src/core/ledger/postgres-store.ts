@@ -28,9 +28,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   let failures = 0;
   let hasStarted = false;
   let isClosed = false;
-  let retry: ReturnType<typeof setTimeout> | undefined;
-  let gathering: ReturnType<typeof setTimeout> | undefined;
-  let soon: ReturnType<typeof setTimeout> | undefined;
+  const alarms = createAlarms(() => void kick());
   let draining: Promise<void> | undefined;
   /** The row was found behind what is applied, or older than it was: looked at before anything else is entered. */
   let isMarkDoubted = false;
@@ -67,16 +65,12 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       patient.resolve(Infinity, false);
     }
     if (isClosed || !lease.isHeld) return;
-    retry = setTimeout(() => void kick(), Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS));
-    retry.unref();
+    alarms.set("retry", Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS));
   }
 
   /** Never rejects: a failure is tried again later, in growing intervals. */
   function kick(): Promise<void> {
-    clearTimeout(retry);
-    clearTimeout(gathering);
-    clearTimeout(soon);
-    retry = gathering = soon = undefined;
+    alarms.clear();
     draining ??= drainAll()
       .catch(failed)
       .finally(() => {
@@ -93,8 +87,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   }
 
   function gather(): void {
-    gathering ??= setTimeout(() => void kick(), GATHER_MS);
-    gathering.unref();
+    alarms.set("gather", GATHER_MS);
     if (waiting() >= MAX_BATCH) void kick();
   }
 
@@ -103,13 +96,17 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     if (draining) return;
     const waitMs = company.waitMs(waiting());
     if (waitMs === 0) void kick();
-    else soon ??= setTimeout(() => void kick(), waitMs);
+    else alarms.set("company", waitMs);
   }
 
   async function drain(): Promise<void> {
     const position = journal.lastPosition;
     // After a refusal connections may still be gone that nobody has tried since: then a second run finds new ones.
-    for (let runs = draining || retry ? 2 : 1; runs > 0 && position > applier.applied && !isClosed; runs--) {
+    for (
+      let runs = draining || alarms.has("retry") ? 2 : 1;
+      runs > 0 && position > applier.applied && !isClosed;
+      runs--
+    ) {
       const applied = waiters.add(position);
       void kick();
       await applied;
@@ -132,7 +129,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       });
     },
     wake() {
-      if (retry === undefined && draining === undefined) gather();
+      if (!alarms.has("retry") && draining === undefined) gather();
     },
     drain,
     backlog: () => Math.max(0, waiting()),
@@ -147,10 +144,26 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     isFailing: () => failures > 0,
     close() {
       isClosed = true;
-      clearTimeout(retry);
-      clearTimeout(gathering);
-      clearTimeout(soon);
+      alarms.clear();
       letGo();
+    },
+  };
+}
+
+/** Why the next batch begins later; whichever comes first takes the others along. Keeps no process alive. */
+function createAlarms(ring: () => void) {
+  const timers = new Map<"retry" | "gather" | "company", ReturnType<typeof setTimeout>>();
+  return {
+    has: (why: "retry") => timers.has(why),
+    set(why: "retry" | "gather" | "company", ms: number): void {
+      if (timers.has(why)) return;
+      const timer = setTimeout(ring, ms);
+      timer.unref();
+      timers.set(why, timer);
+    },
+    clear(): void {
+      for (const timer of timers.values()) clearTimeout(timer);
+      timers.clear();
     },
   };
 }

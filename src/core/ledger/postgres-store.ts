@@ -23,7 +23,7 @@ const MAX_MOVES = 2;
 export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore {
   const { logger, journal, lease } = deps;
   const applier = createPostgresApplier(deps);
-  const { waiters, patient, letGo } = createWaitingRoom();
+  const { waiters, patient, reached, letGo } = createWaitingRoom();
   const company = createCompany();
   let failures = 0;
   let hasStarted = false;
@@ -36,16 +36,12 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
 
   /** All that there is, or as long as it fills batches or somebody waits. */
   async function drainAll(): Promise<void> {
-    if (isMarkDoubted && lease.isHeld) {
-      await applier.checkMark();
-      isMarkDoubted = false;
-    }
+    if (isMarkDoubted && lease.isHeld) await applier.checkMark();
+    isMarkDoubted &&= !lease.isHeld;
     while (!isClosed && lease.isHeld) {
-      const isThere = await applyBatch(deps, applier, company);
-      if (!isThere) break;
+      if (!(await applyBatch(deps, applier, company))) break;
       failures = 0;
-      waiters.resolve(applier.applied, undefined);
-      patient.resolve(applier.applied, true);
+      reached(applier.applied);
       const isAwaited = !waiters.isEmpty() || (!patient.isEmpty() && company.waitMs(waiting()) === 0);
       if (hasStarted && !isAwaited && waiting() < MAX_BATCH) break;
     }
@@ -58,14 +54,14 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     applier.doubtMark();
     failures++;
     waiters.resolve(Infinity, undefined);
-    const level = error instanceof PositionMoved ? "info" : failures === 1 ? "error" : "debug";
+    const level = levelOf(error, failures);
     logger[level]("settlements wait for the database", { waiting: waiting(), error: String(error) });
     if (!lease.isHeld) {
       logLost(deps, applier.applied);
       patient.resolve(Infinity, false);
     }
-    if (isClosed || !lease.isHeld) return;
-    alarms.set("retry", Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS));
+    const retryMs = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS);
+    if (!isClosed && lease.isHeld) alarms.set("retry", retryMs);
   }
 
   /** Never rejects: a failure is tried again later, in growing intervals. */
@@ -77,9 +73,9 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
         draining = undefined;
         // What was found in the tables counts as much as what was brought there.
         patient.resolve(applier.applied, true);
-        if (isClosed) letGo();
+        if (isClosed) return letGo();
         // Somebody who waits, or entries that came after the last look.
-        else if (!waiters.isEmpty() || (failures === 0 && isMarkDoubted)) void kick();
+        if (!waiters.isEmpty() || (failures === 0 && isMarkDoubted)) void kick();
         else if (failures === 0 && !patient.isEmpty()) commitSoon();
         else if (failures === 0 && lease.isHeld && waiting() > 0) gather();
       });
@@ -93,23 +89,18 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
 
   /** For answers that wait for the commit. While a batch is under way everybody joins the next one. */
   function commitSoon(): void {
-    if (draining) return;
     const waitMs = company.waitMs(waiting());
-    if (waitMs === 0) void kick();
-    else alarms.set("company", waitMs);
+    if (waitMs > 0) alarms.set("company", waitMs);
+    else if (!draining) void kick();
   }
 
   async function drain(): Promise<void> {
     const position = journal.lastPosition;
     // After a refusal connections may still be gone that nobody has tried since: then a second run finds new ones.
-    for (
-      let runs = draining || alarms.has("retry") ? 2 : 1;
-      runs > 0 && position > applier.applied && !isClosed;
-      runs--
-    ) {
-      const applied = waiters.add(position);
+    const isBusy = draining !== undefined || alarms.has("retry");
+    for (let runs = isBusy ? 2 : 1; runs > 0 && position > applier.applied && !isClosed; runs--) {
       void kick();
-      await applied;
+      await waiters.add(position);
     }
   }
 
@@ -148,6 +139,11 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       letGo();
     },
   };
+}
+
+function levelOf(error: unknown, failures: number): "info" | "error" | "debug" {
+  if (error instanceof PositionMoved) return "info";
+  return failures === 1 ? "error" : "debug";
 }
 
 /** Why the next batch begins later; whichever comes first takes the others along. Keeps no process alive. */
@@ -206,6 +202,10 @@ function createWaitingRoom() {
   return {
     waiters,
     patient,
+    reached: (position: number) => {
+      waiters.resolve(position, undefined);
+      patient.resolve(position, true);
+    },
     letGo: () => {
       waiters.resolve(Infinity, undefined);
       patient.resolve(Infinity, false);

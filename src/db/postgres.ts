@@ -5,7 +5,7 @@ import postgres from "postgres";
 import type { Sql } from "postgres";
 import { schema } from "../../drizzle/postgres.ts";
 import { sendAtOnce } from "./at-once.ts";
-import { createChangeFeed, FED_KINDS } from "./changes.ts";
+import { createChangeFeed, FED_KINDS, VERSION_PREFIX } from "./changes.ts";
 import type { Database, Flight, Orm, Steps } from "./database.ts";
 import { createRowChanges } from "./row-changes.ts";
 import { sqlState } from "./sql-state.ts";
@@ -105,7 +105,7 @@ function cancelledBy(client: Sql, signal: AbortSignal): Sql {
 export function postgresDatabase(client: Sql, session = client): Database {
   const orm = drizzle(client, { casing: "snake_case" });
   let heard = () => {};
-  const rows = createRowChanges(orm as unknown as Orm, FED_KINDS, () => performance.now());
+  const rows = createRowChanges(orm as unknown as Orm, FED_KINDS, () => performance.now(), VERSION_PREFIX);
   const changes = createChangeFeed({ client, session, rows, answered: () => heard() });
 
   async function run<T>(body: (tx: Orm) => Steps<T>): Promise<T> {

@@ -12,6 +12,7 @@ import { entryRow } from "../logs/rows.ts";
 import { creditSteps, tokenQuotaSteps } from "./credits.ts";
 import { createCommitGate } from "./durability.ts";
 import type { CommitGate, Durability } from "./durability.ts";
+import { withEnteredNote } from "./entered-note.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import type { GroupCommit } from "./group-commit.ts";
 import { endPending } from "./items.ts";
@@ -197,7 +198,11 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
 
 /** Where what is durable in the journal goes, and what answers wait for there. */
 function openStore(
-  deps: LedgerDeps & { databaseWaitMs: number; monotonicMs: () => number },
+  deps: LedgerDeps & {
+    databaseWaitMs: number;
+    monotonicMs: () => number;
+    fellBack: (fall: Fall) => void;
+  },
   {
     lease,
     journal,
@@ -205,9 +210,11 @@ function openStore(
   }: { lease: NodeLease; journal: WatchedJournal<LedgerItem>; outage: OutageWatch | undefined },
 ): { store: LedgerStore; gate: CommitGate | undefined } {
   const { client } = deps.db;
-  if (client) return { store: createSqliteStore(client, { ...deps, lease, journal }), gate: undefined };
+  const watched = (each: LedgerStore) => withEnteredNote(each, { ...deps, lease, journal });
+  if (client)
+    return { store: watched(createSqliteStore(client, { ...deps, lease, journal })), gate: undefined };
   const store = createPostgresStore({ ...deps, lease, journal, answered: () => outage?.answered() });
-  if (deps.durability !== "database" || !outage) return { store, gate: undefined };
+  if (deps.durability !== "database" || !outage) return { store: watched(store), gate: undefined };
   const gate = createCommitGate({
     ...deps,
     store,
@@ -216,7 +223,7 @@ function openStore(
     lastPosition: () => journal.lastPosition,
     oldestMs: () => journal.oldestMs(journal.lastPosition - store.backlog()),
   });
-  return { store, gate };
+  return { store: watched(store), gate };
 }
 
 /** Settlements become durable in the journal together; the store is woken for them. */

@@ -44,6 +44,8 @@ export interface Fall {
   to: number;
   /** False where the journal no longer has all of that: nothing more is answered before a person has decided. */
   isReplayed: boolean;
+  /** Found by a start, which goes on: whoever put the older state there has decided. */
+  goesOn?: true;
 }
 
 /** The mark moved without this process: the last commit succeeded unheard, or an older file was put back. */

@@ -40,6 +40,8 @@ import { createSqliteStore } from "./sqlite-store.ts";
 import type { LedgerStore } from "./store.ts";
 
 const DATABASE_WAIT_MS = 10_000;
+/** So long after one node found the database in an older state the others have found it too, and entered what it lacks. */
+const FALL_MS = 2000;
 const LONE_NODE = { nodes: 1, rank: 0 };
 
 /** The ledger with what the process itself needs of it. */
@@ -101,11 +103,13 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const lease = await takeLease(deps);
   const outage = db.client ? undefined : createOutageWatch({ ...deps, monotonicMs });
   let falls = 0;
+  let fellAtMs = -Infinity;
   const fellBack = (fall: Fall): void => {
     falls++;
+    fellAtMs = monotonicMs();
     deps.fellBack?.(fall);
   };
-  const { store, gate } = openStore(
+  const { store, gate, doubt } = openStore(
     { ...deps, databaseWaitMs, monotonicMs, fellBack },
     { lease, journal, outage },
   );
@@ -119,6 +123,11 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       outage,
       drain,
       available,
+      fall: {
+        applied: () => journal.lastPosition - store.backlog(),
+        noticed: doubt,
+        waitMs: () => Math.max(0, fellAtMs + FALL_MS - monotonicMs()),
+      },
       refusal: (shortage, least) => refusalOf(options, shortage, least),
     });
   await openCoarse(db, options.get("site.time_zone"));
@@ -208,13 +217,16 @@ function openStore(
     journal,
     outage,
   }: { lease: NodeLease; journal: WatchedJournal<LedgerItem>; outage: OutageWatch | undefined },
-): { store: LedgerStore; gate: CommitGate | undefined } {
+): { store: LedgerStore; gate: CommitGate | undefined; doubt: () => void } {
   const { client } = deps.db;
   const watched = (each: LedgerStore) => withEnteredNote(each, { ...deps, lease, journal });
-  if (client)
-    return { store: watched(createSqliteStore(client, { ...deps, lease, journal })), gate: undefined };
+  if (client) {
+    const store = createSqliteStore(client, { ...deps, lease, journal });
+    return { store: watched(store), gate: undefined, doubt() {} };
+  }
   const store = createPostgresStore({ ...deps, lease, journal, answered: () => outage?.answered() });
-  if (deps.durability !== "database" || !outage) return { store: watched(store), gate: undefined };
+  const doubt = (): void => store.doubt();
+  if (deps.durability !== "database" || !outage) return { store: watched(store), gate: undefined, doubt };
   const gate = createCommitGate({
     ...deps,
     store,
@@ -223,7 +235,7 @@ function openStore(
     lastPosition: () => journal.lastPosition,
     oldestMs: () => journal.oldestMs(journal.lastPosition - store.backlog()),
   });
-  return { store: watched(store), gate };
+  return { store: watched(store), gate, doubt };
 }
 
 /** Settlements become durable in the journal together; the store is woken for them. */

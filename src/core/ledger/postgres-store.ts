@@ -37,9 +37,8 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   /** All that there is, or as long as it fills batches or somebody waits. */
   async function drainAll(): Promise<void> {
     if (isMarkDoubted && lease.isHeld) await applier.checkMark();
-    isMarkDoubted &&= !lease.isHeld;
-    while (!isClosed && lease.isHeld) {
-      if (!(await applyBatch(deps, applier, company))) break;
+    isMarkDoubted = false;
+    while (!isClosed && lease.isHeld && (await applyBatch(deps, applier, company))) {
       failures = 0;
       reached(applier.applied);
       const isAwaited = !waiters.isEmpty() || (!patient.isEmpty() && company.waitMs(waiting()) === 0);
@@ -54,14 +53,11 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     applier.doubtMark();
     failures++;
     waiters.resolve(Infinity, undefined);
-    const level = levelOf(error, failures);
-    logger[level]("settlements wait for the database", { waiting: waiting(), error: String(error) });
+    logFailure(deps, { error, isFirst: failures === 1, waiting: waiting() });
     if (!lease.isHeld) {
       logLost(deps, applier.applied);
       patient.resolve(Infinity, false);
-    }
-    const retryMs = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS);
-    if (!isClosed && lease.isHeld) alarms.set("retry", retryMs);
+    } else if (!isClosed) alarms.set("retry", pauseMs(failures));
   }
 
   /** Never rejects: a failure is tried again later, in growing intervals. */
@@ -94,6 +90,12 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     else if (!draining) void kick();
   }
 
+  function doubt(): void {
+    isMarkDoubted = true;
+    applier.doubtMark();
+    void kick();
+  }
+
   async function drain(): Promise<void> {
     const position = journal.lastPosition;
     // After a refusal connections may still be gone that nobody has tried since: then a second run finds new ones.
@@ -113,10 +115,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       applier.ownBegin(journal.lastPosition + 1);
       lease.watchMark((mark, isOlder) => {
         // What is being entered moves the mark, and looks at it by itself.
-        if (!isOlder && (mark >= applier.applied || draining !== undefined)) return;
-        isMarkDoubted = true;
-        applier.doubtMark();
-        void kick();
+        if (isOlder || (mark < applier.applied && draining === undefined)) doubt();
       });
     },
     wake() {
@@ -132,6 +131,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       if (failures === 0) commitSoon();
       return applied;
     },
+    doubt,
     isFailing: () => failures > 0,
     close() {
       isClosed = true;
@@ -139,11 +139,6 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       letGo();
     },
   };
-}
-
-function levelOf(error: unknown, failures: number): "info" | "error" | "debug" {
-  if (error instanceof PositionMoved) return "info";
-  return failures === 1 ? "error" : "debug";
 }
 
 /** Why the next batch begins later; whichever comes first takes the others along. Keeps no process alive. */
@@ -184,6 +179,17 @@ async function applyBatch(
       applier.doubtMark();
     }
   }
+}
+
+/** Between two tries, the longer the more have failed. */
+const pauseMs = (failures: number): number => Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS);
+
+function logFailure(
+  { logger }: PostgresApplierDeps,
+  { error, isFirst, waiting }: { error: unknown; isFirst: boolean; waiting: number },
+): void {
+  const level = error instanceof PositionMoved ? "info" : isFirst ? "error" : "debug";
+  logger[level]("settlements wait for the database", { waiting, error: String(error) });
 }
 
 /** What was answered in the moments before the loss was noticed is kept: the files are not touched any more. */

@@ -9,7 +9,7 @@ import type { Orm } from "./database.ts";
 export type NotedKind = "users" | "tokens" | "channels" | "costs" | "inbox";
 
 /** One look: what was written of which kind, and the marks that were asked for with it. */
-export interface RowLook<K extends NotedKind> {
+interface RowLook<K extends NotedKind> {
   /** Undefined where that is not known. */
   told: Readonly<Record<K, number[]>> | undefined;
   /** Value by key. */

@@ -16,7 +16,7 @@ import type { LedgerStore } from "./store.ts";
 const FILE = "entered.position";
 const NOTE_MS = 1000;
 
-export interface EnteredNoteDeps {
+interface EnteredNoteDeps {
   dataDir: string;
   logger: Logger;
   journal: Pick<Journal<unknown>, "lastPosition">;

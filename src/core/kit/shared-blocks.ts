@@ -32,8 +32,10 @@ interface CallAmounts {
 interface Block extends Figures {
   /** As it asked: other limits make it void. */
   of: AskedOwner;
-  /** Calls that have not been used. */
+  /** What of it has not been used: calls, their units and tokens. */
   left: number;
+  unitsLeft: number;
+  tokensLeft: number;
   /** Of the server; their requests count with it. */
   moment: number;
   untilMs: number;
@@ -45,7 +47,8 @@ interface OwnerState {
   noneUntilMs: number;
   /** How many are asked for. */
   size: number;
-  isPending: boolean;
+  /** Whoever comes while some are asked for waits for them; resolves to false where there was no answer. */
+  pending: Promise<boolean> | undefined;
   /** What the server has on record without the block, as far as it has answered; what is asked after it may stand, or not. */
   base: Figures;
   asked: Figures[];
@@ -78,6 +81,10 @@ export interface SharedBlocks {
   giveBack(owner: AskedOwner): void;
   /** Of the server: what was taken counts with it; 0: it is not known. */
   momentOf(owner: AskedOwner): number;
+  /** Some in advance are on their way for one of these: try again then; false: there was no answer. */
+  pendingOf(owners: readonly AskedOwner[]): Promise<boolean> | undefined;
+  /** Who waited, with the figures that stand by now: others were asked about meanwhile. */
+  renewed(owner: AskedOwner): AskedOwner;
   question(owners: readonly AskedOwner[], begins: boolean, amounts: CallAmounts): BlockQuestion;
   /** True: it is told later, with others. */
   keep(owner: ToldOwner, missed: () => void): boolean;
@@ -120,6 +127,12 @@ const lesser = (one: Figures, other: Figures): Figures => ({
   tokens: Math.min(one.tokens, other.tokens),
 });
 
+const greater = (one: Figures, other: Figures): Figures => ({
+  calls: Math.max(one.calls, other.calls),
+  held: Math.max(one.held, other.held),
+  tokens: Math.max(one.tokens, other.tokens),
+});
+
 /** What was given bears these figures, and what has ended without being told beside them. */
 function bears(
   { block, base: answered, asked, kept }: OwnerState,
@@ -138,7 +151,7 @@ const newState = (): OwnerState => ({
   askedMs: -Infinity,
   noneUntilMs: -Infinity,
   size: 0,
-  isPending: false,
+  pending: undefined,
   base: NONE,
   asked: [],
   now: NONE,
@@ -199,16 +212,17 @@ class Blocks implements SharedBlocks {
 
   constructor(private readonly deps: BlockDeps) {}
 
-  take(owner: AskedOwner, begins: boolean, amounts: CallAmounts): boolean {
+  take(owner: AskedOwner, begins: boolean, { units, tokens }: CallAmounts): boolean {
     const state = this.#states.get(owner.key);
     const block = state?.block;
     if (!state || !block || !this.#isLive(state) || !isSameLimit(block.of, owner)) return false;
     if (begins && block.left < 1) return false;
-    const now = withCall(owner, begins, amounts);
-    const tokens = Math.max(now.tokens, owner.tokens + owner.wantedTokens);
-    if (!bears(state, owner, { ...now, tokens })) return false;
-    state.now = now;
+    if (owner.budget > 0 && units > block.unitsLeft) return false;
+    if (owner.maxTokens > 0 && Math.max(tokens, owner.wantedTokens) > block.tokensLeft) return false;
+    state.now = greater(state.now, withCall(owner, begins, { units, tokens }));
     if (begins) block.left -= 1;
+    block.unitsLeft -= units;
+    block.tokensLeft -= tokens;
     return true;
   }
 
@@ -221,6 +235,20 @@ class Blocks implements SharedBlocks {
     return this.#states.get(key)?.block?.moment ?? 0;
   }
 
+  pendingOf(owners: readonly AskedOwner[]): Promise<boolean> | undefined {
+    for (const { key } of owners) {
+      const pending = this.#states.get(key)?.pending;
+      if (pending) return pending;
+    }
+    return undefined;
+  }
+
+  renewed(owner: AskedOwner): AskedOwner {
+    const now = this.#states.get(owner.key)?.now ?? NONE;
+    const { calls, held, tokens } = owner;
+    return { ...owner, ...greater({ calls, held, tokens }, now) };
+  }
+
   question(owners: readonly AskedOwner[], begins: boolean, amounts: CallAmounts): BlockQuestion {
     const { clock, upSinceMs } = this.deps;
     const given = { untilMs: clock.monotonicMs() + BLOCK_MS, upSinceMs: upSinceMs() ?? -Infinity };
@@ -228,11 +256,12 @@ class Blocks implements SharedBlocks {
     const states = owners.map(({ key }) => this.#stateOf(key));
     const wanted = states.map((state) => (begins ? this.#wantedOf(state) : 0));
     this.#end(owners.flatMap(({ key }, at) => (states[at]?.block ? [[key, states[at]]] : [])));
+    const { promise, resolve } = Promise.withResolvers<boolean>();
     const asking = owners.map((owner, at) => {
       const state = states[at] ?? newState();
       state.now = withCall(owner, begins, amounts);
       state.asked.push(state.now);
-      state.isPending ||= (wanted[at] ?? 0) > 0;
+      if (wanted[at]) state.pending = promise;
       return { owner, state, figures: state.now };
     });
     return {
@@ -246,9 +275,11 @@ class Blocks implements SharedBlocks {
           if (!wanted[at]) continue;
           const left = lefts[at] ?? 0;
           const all = { calls: left, held: left * units, tokens: left * amounts.tokens };
-          const block: Block = { ...given, ...all, left, of: owner, moment: moment + BLOCK_MS };
+          const unused = { left, unitsLeft: all.held, tokensLeft: all.tokens };
+          const block: Block = { ...given, ...all, ...unused, of: owner, moment: moment + BLOCK_MS };
           this.#give(state, block, epoch !== this.#epoch || given.upSinceMs !== upSinceMs());
         }
+        resolve(answer !== undefined);
       },
     };
   }
@@ -305,7 +336,7 @@ class Blocks implements SharedBlocks {
     let state = states.get(key);
     if (state) return state;
     if (states.size >= MOST_OWNERS)
-      for (const [other, { block, isPending }] of states) if (!block && !isPending) states.delete(other);
+      for (const [other, { block, pending }] of states) if (!block && !pending) states.delete(other);
     states.set(key, (state = newState()));
     return state;
   }
@@ -331,7 +362,7 @@ class Blocks implements SharedBlocks {
     const nowMs = this.deps.clock.monotonicMs();
     const isSoon = nowMs - state.askedMs < SOON_MS;
     state.askedMs = nowMs;
-    if (state.isPending || !isSoon || nowMs < state.noneUntilMs) return 0;
+    if (state.pending || !isSoon || nowMs < state.noneUntilMs) return 0;
     if (state.size === 0) state.size = FEWEST;
     // One that is in force and did not suffice.
     else if (this.#isLive(state)) state.size = Math.min(MOST, state.size * 2);
@@ -339,7 +370,7 @@ class Blocks implements SharedBlocks {
   }
 
   #give(state: OwnerState, block: Block, isVoid: boolean): void {
-    state.isPending = false;
+    state.pending = undefined;
     if (block.left === 0) {
       state.noneUntilMs = this.deps.clock.monotonicMs() + NONE_MS;
       return;

@@ -159,6 +159,15 @@ class Wire implements SharedWire {
     owners: readonly AskedOwner[],
     amounts: SharedAmounts,
   ): Promise<MaybeAnswer> | MaybeAnswer {
+    return this.#ask(mode, owners, { ...amounts, hasWaited: false });
+  }
+
+  /** Whoever comes while some are on their way in advance waits for them, once. */
+  #ask(
+    mode: keyof typeof MODES,
+    owners: readonly AskedOwner[],
+    amounts: SharedAmounts & { hasWaited: boolean },
+  ): Promise<MaybeAnswer> | MaybeAnswer {
     const begins = mode === "begin";
     const blocks = this.#blocks;
     const isKnown = mode !== "count" && this.isUp();
@@ -166,18 +175,30 @@ class Wire implements SharedWire {
     const [first] = owners;
     if (rest.length === 0 && first)
       return { kind: "granted", units: amounts.units, moment: blocks.momentOf(first) };
-    const asked = mode === "count" ? undefined : blocks.question(rest, begins, amounts);
-    const found = this.#question(mode, asked?.owners ?? rest, amounts);
-    if (!found) asked?.answered(undefined);
+    const pending = isKnown && !amounts.hasWaited ? blocks.pendingOf(rest) : undefined;
+    const late = { ...amounts, hasWaited: true };
+    const found = pending
+      ? pending.then((isAnswered) => (isAnswered ? this.#ask(mode, rest, late) : undefined))
+      : this.#askNow(mode, amounts.hasWaited ? rest.map((owner) => blocks.renewed(owner)) : rest, amounts);
     return found?.then((answer) => {
-      const read = this.#readFor(asked, answer);
-      if (read?.kind === "granted") return read;
-      const refuser = read && rest[read.place];
+      if (answer?.kind === "granted") return answer;
+      const refuser = answer && rest[answer.place];
       // What the rate of the site has counted was a request, whoever refuses the call after it.
       for (const owner of owners)
         if (begins && !rest.includes(owner) && !(refuser && owner.maxSuccesses > 0)) blocks.giveBack(owner);
-      return refuser ? { ...read, place: owners.indexOf(refuser) } : read;
+      return refuser ? { ...answer, place: owners.indexOf(refuser) } : answer;
     });
+  }
+
+  #askNow(
+    mode: keyof typeof MODES,
+    owners: readonly AskedOwner[],
+    amounts: SharedAmounts,
+  ): Promise<MaybeAnswer> | undefined {
+    const asked = mode === "count" ? undefined : this.#blocks.question(owners, mode === "begin", amounts);
+    const found = this.#question(mode, asked?.owners ?? owners, amounts);
+    if (!found) asked?.answered(undefined);
+    return found?.then((answer) => this.#readFor(asked, answer));
   }
 
   #question(

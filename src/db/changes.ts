@@ -7,7 +7,7 @@ import { sql } from "drizzle-orm";
 import type { Sql } from "postgres";
 import { randomBytes } from "node:crypto";
 import { schema } from "../../drizzle/postgres.ts";
-import { q } from "./database.ts";
+import { EVERYTHING, q } from "./database.ts";
 import { DeadlineExceeded, within } from "./deadline.ts";
 import { lookEvery } from "./look-around.ts";
 import type { ChangeKind, ChangeListener, Orm, Steps } from "./database.ts";
@@ -28,7 +28,6 @@ const ANSWER_MS = 5000;
 const VERSIONS = "select key, value from marks where key like $1";
 /** PostgreSQL carries 8000 bytes; a longer list of ids is announced as "everything of this kind". */
 const MAX_PAYLOAD_CHARS = 7000;
-const EVERYTHING = "*";
 
 /**
  * A second, quicker way for announcements (src/db/valkey.ts), which may lose them, or bring them twice or out of order: the

@@ -37,6 +37,8 @@ export interface LoadResult {
   /** Streams only: events a stream carried, smallest and largest. */
   eventsMin?: number;
   eventsMax?: number;
+  /** Steady rate only: connections that the other side had closed and that were opened again; no error by itself. */
+  reopened?: number;
   /** Slow reader only. */
   bytesRead?: number;
   /** Paced streams only: how much later than its pace a chunk came, over all chunks; chunks above LATE_MS. */
@@ -102,6 +104,54 @@ function exchangeOnce(connection: Connection, request: Buffer): Promise<number> 
   });
 }
 
+/** Connections of a steady load; plenty for its rate. */
+const STEADY_CONNECTIONS = 64;
+
+/**
+ * Connections that take turns, so that none of them is silent for long and every worker has its share. A server may close
+ * one that is silent, as the protocol lets it: such a one is opened again and counted, and no call is lost by it.
+ */
+interface Turns {
+  /** The one whose turn it is; undefined: all are in use, or none could be opened. */
+  take(): Promise<Connection | undefined> | Connection | undefined;
+  give(connection: Connection): void;
+  /** How many had to be opened again. */
+  readonly reopened: number;
+  close(): void;
+}
+
+async function takeTurns(target: Target, count: number): Promise<Turns> {
+  const idle = await Promise.all(Array.from({ length: count }, () => reopen(target, undefined)));
+  const all = new Set(idle);
+  let reopened = 0;
+  return {
+    take() {
+      const next = idle.shift();
+      if (!next || next.isOpen()) return next;
+      reopened++;
+      all.delete(next);
+      return reopen(target, undefined).then(
+        (opened) => {
+          all.add(opened);
+          return opened;
+        },
+        () => {
+          // Nobody listens: its turn comes again, and the call that wanted it is counted as failed.
+          idle.push(next);
+          return undefined;
+        },
+      );
+    },
+    give: (connection) => void idle.push(connection),
+    get reopened() {
+      return reopened;
+    },
+    close() {
+      for (const connection of all) connection.close();
+    },
+  };
+}
+
 /**
  * Open loop: requests leave when they are due, whether or not earlier ones are back. A request that had to wait for a
  * free connection counts from when it was due; the load's own timer being late is not held against the target.
@@ -109,25 +159,40 @@ function exchangeOnce(connection: Connection, request: Buffer): Promise<number> 
 async function steadyRate(job: Extract<Job, { kind: "rate" }>): Promise<LoadResult> {
   const { promptBytes } = job;
   const request = requestBytes(job.target, promptBytes === undefined ? chatBody() : largeBody(promptBytes));
-  const idle = await Promise.all(Array.from({ length: 64 }, () => reopen(job.target, undefined)));
-  const all = [...idle];
+  const turns = await takeTurns(job.target, STEADY_CONNECTIONS);
   const tally = startTally();
   const total = job.perSecond * job.seconds;
   const backlog: number[] = [];
+  let busy = 0;
   let sent = 0;
   let finished = 0;
   const done = Promise.withResolvers<void>();
-  const launch = (connection: Connection, sinceMs: number) => {
-    void exchangeOnce(connection, request).then((status) => {
-      if (status === 200) tally.timesMs.push(performance.now() - sinceMs);
-      else tally.errors++;
-      finished++;
-      const waitingMs = backlog.shift();
-      if (!connection.isOpen()) {
-        // A lost connection is replaced by none: 64 are plenty for the rate, and the loss is counted.
-      } else if (waitingMs === undefined) idle.push(connection);
-      else launch(connection, waitingMs);
-      if (finished === total) done.resolve();
+  const finish = () => {
+    busy--;
+    finished++;
+    const waitingMs = backlog.shift();
+    if (waitingMs !== undefined) launch(waitingMs);
+    if (finished === total) done.resolve();
+  };
+  const ask = async (connection: Connection, sinceMs: number) => {
+    const status = await exchangeOnce(connection, request);
+    if (status === 200) tally.timesMs.push(performance.now() - sinceMs);
+    else tally.errors++;
+    turns.give(connection);
+    finish();
+  };
+  const launch = (sinceMs: number) => {
+    busy++;
+    const turn = turns.take();
+    // Usually at once: a promise for every call would cost the load a turn.
+    if (!(turn instanceof Promise)) {
+      void ask(turn as Connection, sinceMs);
+      return;
+    }
+    void turn.then((connection) => {
+      if (connection) return ask(connection, sinceMs);
+      tally.errors++;
+      return finish();
     });
   };
   const startedMs = performance.now();
@@ -135,18 +200,16 @@ async function steadyRate(job: Extract<Job, { kind: "rate" }>): Promise<LoadResu
     const nowMs = performance.now();
     const dueCount = Math.min(total, Math.floor(((nowMs - startedMs) / 1000) * job.perSecond));
     for (; sent < dueCount; sent++) {
-      const connection = idle.pop();
-      if (connection) launch(connection, performance.now());
+      if (busy < STEADY_CONNECTIONS) launch(performance.now());
       else backlog.push(nowMs);
     }
     if (sent === total) clearInterval(timer);
-    if (sent === total && nowMs - startedMs > (job.seconds + 30) * 1000) done.resolve();
   }, 1);
   await Promise.race([done.promise, Bun.sleep((job.seconds + 30) * 1000)]);
   clearInterval(timer);
   tally.errors += total - finished;
-  for (const connection of all) connection.close();
-  return resultOf(tally);
+  turns.close();
+  return { ...resultOf(tally), reopened: turns.reopened };
 }
 
 const EVENT = "data: ";

@@ -1,14 +1,15 @@
 // `bun bench/pair.ts [--limits] [NAME=value…] <program> [NAME=value…] <program> [rounds] [concurrency, a steady rate as 1000/s, or
-// streams]`: two builds side by side on the same machine, or one in two environments. `REDIS_URL=own` is a Redis started for it;
-// with `--limits` keys have limits that are never reached. Each gets a second of load in turn, and each second is compared with the other's next to it, so that a
+// streams]`: two builds side by side on the same machine, one in two environments, or a build and `bare`, the proxy of this runtime
+// that does nothing else. `REDIS_URL=own` is a Redis started for it; with `--limits` keys have limits that are never reached.
+// Each gets a second of load in turn, and each second is compared with the other's next to it, so that a
 // noisy minute hits both. The first seconds, in which the engine still compiles, are told apart from what comes after.
 // Refuses to print a rate without its fellow: on a shared machine only the quotient means something.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { type Gateway, startGateway, withCpu } from "./gateway.ts";
-import type { Job, LoadResult } from "./load.ts";
-import { LOAD_CORE, pinSelf, runForJson, startWithPort } from "./processes.ts";
+import { origin, startGateway, withCpu } from "./gateway.ts";
+import type { Job, LoadResult, Target } from "./load.ts";
+import { LOAD_CORE, SUBJECT_CORE, pinSelf, runForJson, startWithPort } from "./processes.ts";
 import { LIMITS, startOwnRedis } from "./ratios.ts";
 import { perSecond } from "./report.ts";
 import type { TestRedis } from "../test/support/redis.ts";
@@ -16,7 +17,8 @@ import { closedLoop, ensureWrk } from "./wrk.ts";
 
 interface Side {
   name: string;
-  gateway: Gateway;
+  target: Target;
+  stop: () => Promise<void>;
   /** One for each of the first seconds. */
   cold: LoadResult[];
   /** One a round. */
@@ -37,14 +39,17 @@ const WARM_SECONDS = 4;
 /** At once, of fifty chunks in two seconds each. */
 const STREAMS = 60;
 
+/** In place of a program: the least that a gateway on this runtime can be. */
+const BARE = "bare";
+
 const here = (name: string) => join(import.meta.dir, name);
 const middle = (values: readonly number[]) =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 const cpuUs = ({ cpuUs: us = Number.NaN }: LoadResult) => us;
 
-async function loadOf({ name, gateway }: Side, load: string, seconds: number): Promise<LoadResult> {
+async function loadOf({ name, target: subject }: Side, load: string, seconds: number): Promise<LoadResult> {
   const amount = Number.parseInt(load, 10);
-  const result = await withCpu(gateway.target, (target) => {
+  const result = await withCpu(subject, (target) => {
     if (!load.endsWith("s")) return closedLoop(target, { concurrency: amount, seconds });
     const job: Job =
       load === "streams"
@@ -117,20 +122,26 @@ const sides: Side[] = [];
 let redis: TestRedis | undefined;
 try {
   for (const { program = "", env } of programs) {
+    const name = [...Object.entries(env).map((pair) => pair.join("=")), program].join(" ");
+    if (program === BARE) {
+      const running = await startWithPort(SUBJECT_CORE, [
+        process.execPath,
+        here("bare-proxy.ts"),
+        origin(mock.port),
+      ]);
+      const target = { hostname: "127.0.0.1", port: running.port, key: "none", pid: running.pid };
+      sides.push({ name, target, stop: running.stop, cold: [], results: [] });
+      continue;
+    }
+    if (env["REDIS_URL"] === "own") {
+      redis ??= await startOwnRedis();
+      env["REDIS_URL"] = redis.url;
+    }
     const command = program.endsWith(".ts") ? [process.execPath, resolve(program)] : [resolve(program)];
     const own = join(dir, String(sides.length));
     mkdirSync(own);
-    const name = [...Object.entries(env).map((pair) => pair.join("=")), program].join(" ");
-    if (env.REDIS_URL === "own") {
-      redis ??= await startOwnRedis();
-      env.REDIS_URL = redis.url;
-    }
-    sides.push({
-      name,
-      gateway: await startGateway(command, own, mock.port, http.port, { env, limits }),
-      cold: [],
-      results: [],
-    });
+    const { target, running } = await startGateway(command, own, mock.port, http.port, { env, limits });
+    sides.push({ name, target, stop: running.stop, cold: [], results: [] });
   }
   for (let second = 0; second < COLD_SECONDS; second++)
     for (const side of sides) side.cold.push(await loadOf(side, load, 1));
@@ -140,7 +151,7 @@ try {
   say("cold", sides, ({ cold }) => cold);
   say("warm", sides, ({ results }) => results);
 } finally {
-  for (const { gateway } of sides) await gateway.running.stop();
+  for (const { stop } of sides) await stop();
   await Promise.all([mock.stop(), http.stop(), redis?.remove()]);
   rmSync(dir, { recursive: true, force: true });
 }

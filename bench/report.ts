@@ -4,7 +4,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { LoadResult } from "./load.ts";
-import { type RatioFigures, processorUs, ratioLines } from "./ratios.ts";
+import { type RatioFigures, coldQuotient, processorUs, ratioLines } from "./ratios.ts";
 
 /** `bare`: a proxy of a dozen lines on the gateway's own runtime (bare-proxy.ts). */
 export type SubjectName = "direct" | "nginx" | "bare" | "gateway";
@@ -224,6 +224,7 @@ function ratioTables(ratios: RatioFigures): string {
   return [
     table([["middle quotient of rounds side by side", "value", "must", "goal", "reached"], ...lines]),
     table([["CPU µs", "bare", "embedded", "PostgreSQL", "with limits", "and Valkey"], ...costs]),
+    `cold, the first seconds of each: ${number(coldQuotient(ratios))} × the bare proxy at 32 callers`,
   ].join("\n\n");
 }
 

@@ -36,7 +36,7 @@ function allOf(pid: number): number {
 async function minute(
   { target }: Gateway,
   perSecond: number,
-): Promise<{ megabytes: number; answered: number; errors: number }> {
+): Promise<{ megabytes: number; answered: number; errors: number; reopened: number }> {
   const samples: number[] = [];
   const timer = setInterval(() => samples.push(allOf(target.pid ?? 0)), SAMPLE_MS);
   const concurrency = Math.max(1, Math.round((STREAMS * perSecond) / CALLS_PER_SECOND));
@@ -50,6 +50,7 @@ async function minute(
       megabytes: middle(samples),
       answered: sum(({ requests }) => requests),
       errors: sum(({ errors }) => errors),
+      reopened: sum(({ reopened = 0 }) => reopened),
     };
   } finally {
     clearInterval(timer);
@@ -65,7 +66,7 @@ async function soak(gateway: Gateway, minutes: number, perSecond: number): Promi
     megabytes.push(result.megabytes);
     errors += result.errors;
     console.log(
-      `minute ${at}: ${result.megabytes.toFixed(1)} MB, ${result.answered} answered, ${result.errors} failed`,
+      `minute ${at}: ${result.megabytes.toFixed(1)} MB, ${result.answered} answered, ${result.errors} failed, ${result.reopened} connections opened again`,
     );
   }
   const third = Math.floor(minutes / 3);

@@ -12,6 +12,8 @@ import { ensurePgbouncer } from "./install-pgbouncer.ts";
 import { ensurePostgres } from "./install-postgres.ts";
 import { ensureRedis } from "./install-redis.ts";
 import { ensurePackages } from "./packages.ts";
+import { groupFiles, partsOf, takePart } from "./test-parts.ts";
+import type { Group } from "./test-parts.ts";
 
 const PROJECT_DIR = dirname(import.meta.dir);
 const BUN = process.execPath;
@@ -64,20 +66,6 @@ const PRODUCT_VARIABLES = [
   "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
 ];
 
-interface Group {
-  name: "server" | "attack" | "islands" | "e2e";
-  /** Of a part, from 1: what lanes print at the same time is told apart by it. */
-  part?: number;
-  files: string[];
-  flags: string[];
-}
-
-/** Files that one process of `bun test` takes at once: small enough that lanes end together, large enough to load once. */
-const PART_FILES = { server: 24, attack: 3, islands: 24, e2e: 3 } as const;
-/** In the order in which lanes take them: what cannot run beside itself begins first. */
-const LANE_ORDER = ["e2e", "attack", "server", "islands"] as const;
-/** Browsers and attacks fill a machine: one of each at a time, as long as there is something else to run. */
-const ALONE: readonly Group["name"][] = ["e2e", "attack"];
 /** What a run leaves on the disk, with room to spare. */
 const RUN_BYTES = 6 * 1024 ** 3;
 
@@ -108,53 +96,6 @@ function hasLongForm(file: string): boolean {
   return (
     file.startsWith("./test/attack/") || readFileSync(join(PROJECT_DIR, file), "utf8").includes(LONG_VARIABLE)
   );
-}
-
-/** A file belongs to the group of its first folder; everything that has no group of its own is a server test. */
-export function groupFiles(files: readonly string[], filters: readonly string[]): Group[] {
-  const wanted = files.filter(
-    (file) => filters.length === 0 || filters.some((filter) => file.includes(filter)),
-  );
-  const isIsland = (file: string) => file.startsWith("./test/islands/");
-  // What needs a browser goes where the browser is made sure of.
-  const isAttack = (file: string) => file.startsWith("./test/attack/");
-  const isE2e = (file: string) => file.startsWith("./test/e2e/") || file.endsWith("/browser.test.ts");
-  const preload = existsSync(join(PROJECT_DIR, "test/dom.ts")) ? ["--preload", "./test/dom.ts"] : [];
-  const groups: Group[] = [
-    {
-      name: "server",
-      files: wanted.filter((file) => !isIsland(file) && !isE2e(file) && !isAttack(file)),
-      flags: ["--timeout", "30000"],
-    },
-    { name: "attack", files: wanted.filter(isAttack), flags: ["--timeout", "60000"] },
-    { name: "islands", files: wanted.filter(isIsland), flags: [...preload, "--timeout", "30000"] },
-    { name: "e2e", files: wanted.filter(isE2e), flags: ["--timeout", "60000"] },
-  ];
-  return groups.filter((group) => group.files.length > 0);
-}
-
-/** Groups in parts of a few files, in the order in which lanes take them. */
-export function partsOf(groups: readonly Group[]): Group[] {
-  return LANE_ORDER.flatMap((name) =>
-    groups
-      .filter((group) => group.name === name)
-      .flatMap(({ files, flags }) =>
-        Array.from({ length: Math.ceil(files.length / PART_FILES[name]) }, (_, at) => ({
-          name,
-          part: at + 1,
-          files: files.slice(at * PART_FILES[name], (at + 1) * PART_FILES[name]),
-          flags,
-        })),
-      ),
-  );
-}
-
-/** Takes out of the queue what the next free lane runs, beside what runs. */
-export function takePart(queue: Group[], running: readonly Group[]): Group | undefined {
-  const isAlone = (part: Group) =>
-    ALONE.includes(part.name) && running.some((other) => other.name === part.name);
-  const at = queue.findIndex((part) => !isAlone(part));
-  return queue.splice(Math.max(0, at), 1)[0];
 }
 
 const IN_MEMORY = "/dev/shm";
@@ -380,8 +321,8 @@ async function main(args: readonly string[]): Promise<Result> {
   // A pattern may match nothing in a part, which Bun calls a failure.
   const queue = flags.length > 0 ? [...groups] : partsOf(groups);
   const running: Group[] = [];
-  const runLane = async () => {
-    for (let part = takePart(queue, running); part; part = takePart(queue, running)) {
+  const runLane = async (lane: "any" | "waiting") => {
+    for (let part = takePart(queue, running, lane); part; part = takePart(queue, running, lane)) {
       running.push(part);
       const partStartedMs = Date.now();
       const leftMs = Math.max(1000, runLimitMs - (partStartedMs - startedMs));
@@ -399,9 +340,9 @@ async function main(args: readonly string[]): Promise<Result> {
     }
   };
   try {
-    // One more than cores: half of what tests do is waiting for other processes.
-    const lanes = Math.max(2, availableParallelism() + 1);
-    await Promise.all(Array.from({ length: lanes }, runLane));
+    // Two more than cores: more than half of what tests do is waiting for other processes.
+    const lanes = Math.max(2, availableParallelism() + 2);
+    await Promise.all([runLane("waiting"), ...Array.from({ length: lanes }, () => runLane("any"))]);
   } finally {
     stopPostgres(runDir);
     stopMariadb(runDir);

@@ -39,9 +39,10 @@ export interface NodeViewProps {
   channels: { summary: string; tone: StatusTone; troubled: readonly TroubledChannel[]; more: string };
 }
 
-function Word({ tone, children }: { tone: StatusTone; children: string }) {
+/** @param wraps For a sentence, which is longer than a narrow card. */
+function Word({ tone, wraps, children }: { tone: StatusTone; wraps?: boolean; children: string }) {
   return (
-    <span className="status-word" data-tone={tone}>
+    <span className={wraps ? "status-word whitespace-normal" : "status-word"} data-tone={tone}>
       <span className="status" aria-hidden />
       {children}
     </span>
@@ -66,7 +67,9 @@ function Card({ name, state, tone, facts, silent }: NodeCard) {
     <li className="rounded-box border border-base-300 px-4 py-3">
       <h3 className="flex flex-wrap items-baseline justify-between gap-x-3 pb-1 text-dense">
         <code className="wrap-anywhere">{name}</code>
-        <Word tone={tone}>{state}</Word>
+        <Word tone={tone} wraps>
+          {state}
+        </Word>
       </h3>
       {silent === "" ? <Facts facts={facts} /> : <p className="text-dense text-muted">{silent}</p>}
     </li>

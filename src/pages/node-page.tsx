@@ -91,6 +91,9 @@ function nodeFacts(t: Translate, figures: NodeFigures, nowMs: number): StatusFac
   ];
 }
 
+/** What a node that is gone told last is nothing to judge. */
+const toneless = ({ label, value }: StatusFact): StatusFact => ({ label, value });
+
 function nodeCard(t: Translate, node: NodeCondition, nowMs: number, zone: string): NodeCard {
   const { id, isHere, isLive, isLost, seenAt, figures } = node;
   const seen = formatDateTime(seenAt * 1000, zone);
@@ -102,7 +105,7 @@ function nodeCard(t: Translate, node: NodeCondition, nowMs: number, zone: string
         ? t("status.live")
         : t(isLost ? "status.lost" : "status.silent", { at: seen }),
     tone: isLive ? "success" : isLost ? "error" : "off",
-    facts: figures ? nodeFacts(t, figures, nowMs) : [],
+    facts: figures ? nodeFacts(t, figures, nowMs).map((fact) => (isLive ? fact : toneless(fact))) : [],
     silent: figures ? "" : t("status.tellsNothing"),
   };
 }
@@ -123,7 +126,8 @@ function databaseFacts(t: Translate, { database }: SiteCondition): StatusFact[] 
       : [
           {
             label: t("status.clock"),
-            value: t("status.clockText", { seconds: skewSeconds.toFixed(1) }),
+            // Adding zero makes a negative zero a plain one.
+            value: t("status.clockText", { seconds: (Math.round(skewSeconds * 10) / 10 + 0).toFixed(1) }),
             tone: toneAbove(Math.abs(skewSeconds), SKEW_SECONDS),
           },
         ]),

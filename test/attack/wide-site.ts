@@ -15,7 +15,7 @@ import { startRedis } from "../support/redis.ts";
 import type { TestRedis } from "../support/redis.ts";
 import { program, startServerProcess } from "../support/server.ts";
 import type { ServerProcess } from "../support/server.ts";
-import { startSwitch } from "../support/tcp-switch.ts";
+import { startSwitch, throughSwitch } from "../support/tcp-switch.ts";
 import type { TcpSwitch } from "../support/tcp-switch.ts";
 import { createLoad } from "./wide-load.ts";
 import type { Load, LoadKey } from "./wide-load.ts";
@@ -150,15 +150,10 @@ export async function startWideSite(random: () => number): Promise<WideSite> {
   const disk = mountDisk();
   const cables = [await startSwitch(postgres.port), await startSwitch(postgres.port)] as const;
   const clocks = [makeClock(), makeClock()] as const;
-  const through = (cable: TcpSwitch) => {
-    const url = new URL(postgres.url);
-    url.port = String(cable.port);
-    return url.toString();
-  };
   const env = (number: 0 | 1) => ({ ...SETTINGS, REDIS_URL: redis.url, ...clocks[number].env });
-  const site = await startSite({ databaseUrl: through(cables[0]), env: env(0) });
+  const site = await startSite({ databaseUrl: throughSwitch(cables[0], postgres.url), env: env(0) });
   const settings = {
-    DATABASE_URL: through(cables[1]),
+    DATABASE_URL: throughSwitch(cables[1], postgres.url),
     SESSION_SECRET: "one secret for all nodes",
     ...env(1),
   };

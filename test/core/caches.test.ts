@@ -9,7 +9,7 @@ import { startTestApp } from "../support/app.ts";
 import type { TestApp } from "../support/app.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import type { TestDatabase } from "../support/postgres.ts";
-import { startSwitch } from "../support/tcp-switch.ts";
+import { startSwitchTo } from "../support/tcp-switch.ts";
 import type { TcpSwitch } from "../support/tcp-switch.ts";
 import { nextLook } from "../support/turns.ts";
 
@@ -23,20 +23,14 @@ let there: TestApp;
 let listening: TcpSwitch;
 let asking: TcpSwitch;
 
-function through({ port }: TcpSwitch): string {
-  const url = new URL(database.databaseUrl ?? "");
-  url.hostname = "127.0.0.1";
-  url.port = String(port);
-  return url.href;
-}
-
 beforeAll(async () => {
   database = await createTestDatabase("postgres");
-  const target = Number(new URL(database.databaseUrl ?? "").port);
-  [listening, asking] = await Promise.all([startSwitch(target), startSwitch(target)]);
+  const url = database.databaseUrl ?? "";
+  const cables = await Promise.all([startSwitchTo(url), startSwitchTo(url)]);
+  [listening, asking] = cables;
   const ENCRYPTION_KEY = "one key for both nodes";
-  here = await startTestApp({ env: { DATABASE_URL: database.databaseUrl ?? "", ENCRYPTION_KEY } });
-  const urls = { DATABASE_URL: through(asking), DATABASE_DIRECT_URL: through(listening) };
+  here = await startTestApp({ env: { DATABASE_URL: url, ENCRYPTION_KEY } });
+  const urls = { DATABASE_URL: cables[1].url, DATABASE_DIRECT_URL: cables[0].url };
   there = await startTestApp({ env: { ...urls, ENCRYPTION_KEY } });
 }, 60_000);
 afterAll(async () => {

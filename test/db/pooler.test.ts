@@ -64,16 +64,16 @@ test("the mode is told by who answers, whatever the size of the pool", async () 
   await Promise.all(others.map((each) => each.remove()));
 }, 30_000);
 
-test("a session whose process vanishes in a transaction gives its rows back; poolers, which refuse that, are not asked for it", async () => {
+test("a session whose process vanishes in a transaction gives its rows back, and none compiles its statements; poolers, which refuse that, are not asked for it", async () => {
   const setting = async (settings: ConnectSettings) => {
     const db = await connect(settings);
-    const asked = sql`select current_setting('idle_in_transaction_session_timeout') as limit`;
+    const asked = sql`select current_setting('idle_in_transaction_session_timeout') as limit, current_setting('jit') as jit`;
     const [row] = await rawQuery(db.orm, asked);
     await db.close();
-    return row?.["limit"];
+    return [row?.["limit"], row?.["jit"]];
   };
-  expect(await setting(place(database.url))).toBe("8s");
-  expect(await setting(place(session.url))).toBe("0");
+  expect(await setting(place(database.url))).toEqual(["8s", "off"]);
+  expect(await setting(place(session.url))).toEqual(["0", "on"]);
 });
 
 test("a pooler in transaction mode is refused without a way past it, with what to set", async () => {

@@ -1,16 +1,23 @@
 // Both status pages in a browser, wide and narrow, in both languages: a look again replaces the page's part alone, by keyboard too.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright";
+import { lostCause } from "../../src/core/inbox/ledger-causes.ts";
 import { violationsOf } from "../support/axe.ts";
 import { launchBrowser, openVisit } from "../support/browser.ts";
 import { signIn, startSample } from "../support/sample.ts";
 import type { Sample, SampleRole } from "../support/sample.ts";
+
+const LOST = "10571057105710aa";
 
 let sample: Sample;
 let browser: Browser;
 
 beforeAll(async () => {
   [sample, browser] = await Promise.all([startSample(), launchBrowser()]);
+  // The longest state of a node's card.
+  const { db, inbox } = sample.app.deps;
+  await db.orm.insert(db.t.nodes).values({ nodeId: LOST, history: "", place: "", figures: "" });
+  inbox.keep(lostCause(LOST, 86_400));
 }, 60_000);
 afterAll(async () => {
   await browser.close();
@@ -33,6 +40,8 @@ describe.each([
     await page.goto(path);
     const link = page.getByRole("link", { name: again });
     await link.waitFor();
+    if (path === "/node")
+      expect(await page.locator("[data-part=node]").getByText(LOST.slice(0, 8)).count()).toBe(1);
     expect(await violationsOf(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
     await page.evaluate(() => document.body.setAttribute("data-same-document", ""));

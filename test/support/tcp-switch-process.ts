@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from "node:net";
 /** What the test tells; answered by `done` with the same number. */
 export interface SwitchOrder {
   number: number;
-  act: "cut" | "silence" | "restore" | "point";
+  act: "cut" | "silence" | "hold" | "restore" | "point";
   /** Of the server, where connections are pointed elsewhere. */
   port?: number;
 }
@@ -21,15 +21,19 @@ interface Pair {
 
 function carry(firstTarget: number): (order: SwitchOrder) => void {
   let target = firstTarget;
-  let state: "carries" | "cut" | "silent" = "carries";
+  let state: "carries" | "cut" | "silent" | "held" = "carries";
   const pairs = new Set<Pair>();
 
   function resetAll(): void {
-    for (const { client, server } of pairs) {
-      client.resetAndDestroy();
-      server?.resetAndDestroy();
-    }
+    eachSocket((socket) => socket.resetAndDestroy());
     pairs.clear();
+  }
+
+  function eachSocket(act: (socket: Socket) => void): void {
+    for (const { client, server } of pairs) {
+      act(client);
+      if (server) act(server);
+    }
   }
 
   function join(from: Socket, to: Socket): void {
@@ -38,7 +42,10 @@ function carry(firstTarget: number): (order: SwitchOrder) => void {
       // What is lost is lost: in silence nothing is kept for later.
       if (state === "carries" && !to.write(part)) from.pause();
     });
-    to.on("drain", () => from.resume());
+    to.on("drain", () => {
+      if (state !== "held") from.resume();
+    });
+    if (state === "held") from.pause();
     from.on("close", () => {
       // In silence nobody hears that the other end has gone.
       if (state !== "silent") to.destroy();
@@ -66,10 +73,14 @@ function carry(firstTarget: number): (order: SwitchOrder) => void {
   return ({ act, port }) => {
     if (act === "point") target = port ?? target;
     else if (act === "silence") state = "silent";
-    else {
+    else if (act === "hold") {
+      state = "held";
+      eachSocket((socket) => socket.pause());
+    } else {
       const isReset = act === "cut" || state === "silent";
       state = act === "cut" ? "cut" : "carries";
       if (isReset) resetAll();
+      else eachSocket((socket) => socket.resume());
     }
   };
 }

@@ -1,4 +1,4 @@
-// A cable between a process and a server on loopback: pulled out, silent, or put into another server's port at will. It is
+// A cable between a process and a server on loopback: pulled out, silent, held, or put into another server's port at will. It is
 // a process of its own, so that what it carries does not wait for whatever the test is doing.
 // Refuses to look into what it carries.
 import { join } from "node:path";
@@ -14,9 +14,25 @@ export interface TcpSwitch {
   cut(): Promise<void>;
   /** Connections stay open, new ones too, and nothing arrives any more: what a network does that loses every packet. */
   silence(): Promise<void>;
+  /** Nothing arrives, and nothing is lost: `restore` goes on where it stood. */
+  hold(): Promise<void>;
   /** Carries again. What was silent is reset: its other end has forgotten it long ago. */
   restore(): Promise<void>;
   stop(): Promise<void>;
+}
+
+/** A database's URL by way of a cable. */
+export function throughSwitch({ port }: Pick<TcpSwitch, "port">, databaseUrl: string): string {
+  const url = new URL(databaseUrl);
+  url.hostname = "127.0.0.1";
+  url.port = String(port);
+  return url.href;
+}
+
+/** A cable of one's own to a database, and its URL by way of it. */
+export async function startSwitchTo(databaseUrl: string): Promise<TcpSwitch & { url: string }> {
+  const cable = await startSwitch(Number(new URL(databaseUrl).port));
+  return { ...cable, url: throughSwitch(cable, databaseUrl) };
 }
 
 export async function startSwitch(target: number): Promise<TcpSwitch> {
@@ -44,6 +60,7 @@ export async function startSwitch(target: number): Promise<TcpSwitch> {
     pointTo: (port) => order("point", port),
     cut: () => order("cut"),
     silence: () => order("silence"),
+    hold: () => order("hold"),
     restore: () => order("restore"),
     async stop() {
       child.kill("SIGKILL");

@@ -6,7 +6,8 @@ import { lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repairPackage } from "../../scripts/install-postgres.ts";
-import { failedTests, groupFiles, partsOf, startsProduct, takePart, tally } from "../../scripts/test.ts";
+import { groupFiles, isWaiting, partsOf, takePart } from "../../scripts/test-parts.ts";
+import { failedTests, startsProduct, tally } from "../../scripts/test.ts";
 
 const scratchDir = mkdtempSync(join(tmpdir(), "weir-tally-"));
 afterAll(() => rmSync(scratchDir, { recursive: true, force: true }));
@@ -109,19 +110,44 @@ test("files fall into groups by folder, filters choose by path, empty groups van
   expect(groupFiles(files, ["nothing"])).toEqual([]);
 });
 
-test("every file is in one part, and browsers and attacks run beside themselves only when nothing else is left", () => {
-  const numbers = Array.from({ length: 40 }, (_, at) => at);
+test("every file is in one part; two heavy parts run at once, one attack of them, more only when nothing else is left", () => {
+  const numbers = Array.from({ length: 60 }, (_, at) => at);
   const files = ["core", "attack", "e2e"].flatMap((folder) =>
     numbers.map((at) => `./test/${folder}/${at}.test.ts`),
   );
   const queue = partsOf(groupFiles(files, []));
   expect(queue.flatMap((part) => part.files).toSorted()).toEqual(files.toSorted());
   const running: typeof queue = [];
-  while (running.length < 3) running.push(...[takePart(queue, running)].flatMap((part) => part ?? []));
-  expect(running.map((part) => part.name)).toEqual(["e2e", "attack", "server"]);
-  const rest = queue.filter((part) => part.name === "e2e");
-  expect(takePart(rest, running)?.name).toBe("e2e");
+  const take = () => running.push(...[takePart(queue, running)].flatMap((part) => part ?? []));
+  for (let lane = 0; lane < 4; lane++) take();
+  expect(running.map((part) => part.name)).toEqual(["e2e", "e2e", "server", "server"]);
+  running.splice(0, 1);
+  for (const part of queue.filter(({ name }) => name === "e2e")) queue.splice(queue.indexOf(part), 1);
+  take();
+  expect(running.at(-1)?.name).toBe("attack");
+  running.splice(0, 1);
+  take();
+  expect(running.at(-1)?.name).toBe("server");
+  const rest = queue.filter((part) => part.name === "attack");
+  expect(takePart(rest, running)?.name).toBe("attack");
   expect(takePart([], running)).toBeUndefined();
+});
+
+test("what takes long is a part of its own and first; what waits runs in a lane of its own, in others only at the end", () => {
+  const axe = "./test/e2e/axe.test.ts";
+  const front = "./test/attack/front.test.ts";
+  const queue = partsOf(groupFiles(["./test/e2e/a.test.ts", axe, front, "./test/core/a.test.ts"], []));
+  expect(queue.map(({ files }) => files)).toEqual([
+    [axe],
+    ["./test/e2e/a.test.ts"],
+    [front],
+    ["./test/core/a.test.ts"],
+  ]);
+  const running = [takePart(queue, [], "waiting")].flatMap((part) => part ?? []);
+  expect(running.map(isWaiting)).toEqual([true]);
+  expect(takePart(queue, running, "waiting")).toBeUndefined();
+  const left = partsOf(groupFiles([front, "./test/core/a.test.ts"], []));
+  expect([takePart(left, []), takePart(left, [])].map((part) => part?.name)).toEqual(["server", "attack"]);
 });
 
 test("a test needs the binary that starts the product itself, through a helper, or through a helper's helper", () => {

@@ -4,13 +4,13 @@
 // so the sums' digest, which every audit compares; then the rows are read again. Who changes rows alone is found by
 // `weir audit --full`, or within a month: a closed month is read again after that time, one an audit.
 // Refuses to believe what it remembers of a month that has differed until it agrees again.
-import { inArray, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import { DatabaseBusy, q } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { AuditDifference } from "./audit.ts";
+import { rememberMonths } from "./audit-memory.ts";
 
 export interface MonthsOptions {
   /** Closed months are read as well. */
@@ -170,28 +170,6 @@ async function memories(db: AuditedDatabase): Promise<Map<number, Memory>> {
   return new Map(found.map(({ month, ...memory }) => [month, memory]));
 }
 
-/** A server that is busy for long keeps the next audit from being quicker, nothing else. */
-async function remember(
-  { t, atomic }: AuditedDatabase,
-  learned: Map<number, Memory>,
-  gone: number[],
-): Promise<void> {
-  const { auditMonths: table } = t;
-  if (!atomic || learned.size + gone.length === 0) return;
-  await atomic(function* (tx) {
-    for (const [month, memory] of learned)
-      yield* q(
-        tx
-          .insert(table)
-          .values({ month, ...memory })
-          .onConflictDoUpdate({ target: table.month, set: memory }),
-      );
-    if (gone.length > 0) yield* q(tx.delete(table).where(inArray(table.month, gone)));
-  }).catch((error: unknown) => {
-    if (!(error instanceof DatabaseBusy)) throw error;
-  });
-}
-
 /** Forgets what was remembered of closed months: what their rows are like now is believed where the sums agree. */
 export async function forgetMonths(db: Database): Promise<void> {
   await db.orm.delete(db.t.auditMonths);
@@ -233,6 +211,6 @@ export async function auditMonths(
       if (memory) learned.set(from, { ...memory, checkedAt: 0 });
     } else if (month.to + CLOSED_AFTER_SECONDS <= now) learned.set(from, { sums, rows, checkedAt: now });
   }
-  if (!isReadOnly) await remember(db, learned, [...unseen]);
+  if (!isReadOnly) await rememberMonths(db, db.t.auditMonths, learned, [...unseen]);
   return report;
 }

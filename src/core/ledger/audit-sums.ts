@@ -4,13 +4,13 @@
 // again; it costs a look at the coarse sums alone. Who changes hourly sums of a closed month alone is found by
 // `weir audit --full`, or within a month: a closed month is read again after that time, one an audit.
 // Refuses to compare coarse sums that are being filled: hours before `rollup_days.from_hour` are not there yet.
-import { inArray, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import { DatabaseBusy, q } from "../../db/database.ts";
 import { dayOf, hoursOfDay } from "../logs/coarse-days.ts";
 import { COARSE, isSum } from "../logs/coarse-sums.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { AuditDifference } from "./audit.ts";
+import { rememberMonths } from "./audit-memory.ts";
 import type { AuditedDatabase, MonthsOptions } from "./audit-months.ts";
 import { rollupColumns } from "./row-columns.ts";
 
@@ -214,28 +214,6 @@ async function zoneOf(db: AuditedDatabase): Promise<string> {
   return state?.zone ?? "UTC";
 }
 
-/** A server that is busy for long keeps the next audit from being quicker, nothing else. */
-async function remember(
-  { t, atomic }: AuditedDatabase,
-  learned: ReadonlyMap<number, Memory>,
-  gone: number[],
-): Promise<void> {
-  const { auditSums: table } = t;
-  if (!atomic || learned.size + gone.length === 0) return;
-  await atomic(function* (tx) {
-    for (const [month, memory] of learned)
-      yield* q(
-        tx
-          .insert(table)
-          .values({ month, ...memory })
-          .onConflictDoUpdate({ target: table.month, set: memory }),
-      );
-    if (gone.length > 0) yield* q(tx.delete(table).where(inArray(table.month, gone)));
-  }).catch((error: unknown) => {
-    if (!(error instanceof DatabaseBusy)) throw error;
-  });
-}
-
 /** Times default to the machine's. */
 export async function auditSums(
   db: AuditedDatabase,
@@ -269,6 +247,6 @@ export async function auditSums(
     } else if (found !== undefined && month.hours.to + CLOSED_AFTER_SECONDS <= now)
       learned.set(key, { digest: found, checkedAt: now });
   }
-  if (!isReadOnly) await remember(db, learned, [...unseen]);
+  if (!isReadOnly) await rememberMonths(db, db.t.auditSums, learned, [...unseen]);
   return report;
 }

@@ -39,6 +39,8 @@ import { createSqliteStore } from "./sqlite-store.ts";
 import type { LedgerStore } from "./store.ts";
 
 const DATABASE_WAIT_MS = 10_000;
+/** So long after one node found the database in an older state the others have found it too, and entered what it lacks. */
+const FALL_MS = 2000;
 const LONE_NODE = { nodes: 1, rank: 0 };
 
 /** The ledger with what the process itself needs of it. */
@@ -100,11 +102,13 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const lease = await takeLease(deps);
   const outage = db.client ? undefined : createOutageWatch({ ...deps, monotonicMs });
   let falls = 0;
+  let fellAtMs = -Infinity;
   const fellBack = (fall: Fall): void => {
     falls++;
+    fellAtMs = monotonicMs();
     deps.fellBack?.(fall);
   };
-  const { store, gate } = openStore(
+  const { store, gate, doubt } = openStore(
     { ...deps, databaseWaitMs, monotonicMs, fellBack },
     { lease, journal, outage },
   );
@@ -118,6 +122,11 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       outage,
       drain,
       available,
+      fall: {
+        applied: () => journal.lastPosition - store.backlog(),
+        noticed: doubt,
+        waitMs: () => Math.max(0, fellAtMs + FALL_MS - monotonicMs()),
+      },
       refusal: (shortage, least) => refusalOf(options, shortage, least),
     });
   await openCoarse(db, options.get("site.time_zone"));
@@ -203,11 +212,13 @@ function openStore(
     journal,
     outage,
   }: { lease: NodeLease; journal: WatchedJournal<LedgerItem>; outage: OutageWatch | undefined },
-): { store: LedgerStore; gate: CommitGate | undefined } {
+): { store: LedgerStore; gate: CommitGate | undefined; doubt: () => void } {
   const { client } = deps.db;
-  if (client) return { store: createSqliteStore(client, { ...deps, lease, journal }), gate: undefined };
+  if (client)
+    return { store: createSqliteStore(client, { ...deps, lease, journal }), gate: undefined, doubt() {} };
   const store = createPostgresStore({ ...deps, lease, journal, answered: () => outage?.answered() });
-  if (deps.durability !== "database" || !outage) return { store, gate: undefined };
+  const doubt = (): void => store.doubt();
+  if (deps.durability !== "database" || !outage) return { store, gate: undefined, doubt };
   const gate = createCommitGate({
     ...deps,
     store,
@@ -216,7 +227,7 @@ function openStore(
     lastPosition: () => journal.lastPosition,
     oldestMs: () => journal.oldestMs(journal.lastPosition - store.backlog()),
   });
-  return { store, gate };
+  return { store, gate, doubt };
 }
 
 /** Settlements become durable in the journal together; the store is woken for them. */

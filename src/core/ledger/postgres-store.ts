@@ -55,15 +55,11 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     applier.doubtMark();
     failures++;
     waiters.resolve(Infinity, undefined);
-    const level = error instanceof PositionMoved ? "info" : failures === 1 ? "error" : "debug";
-    logger[level]("settlements wait for the database", { waiting: waiting(), error: String(error) });
+    logFailure(deps, { error, isFirst: failures === 1, waiting: waiting() });
     if (!lease.isHeld) {
       logLost(deps, applier.applied);
       patient.resolve(Infinity, false);
-    }
-    if (isClosed || !lease.isHeld) return;
-    retry = setTimeout(() => void kick(), Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS));
-    retry.unref();
+    } else if (!isClosed) retry = setTimeout(() => void kick(), pauseMs(failures)).unref();
   }
 
   /** Never rejects: a failure is tried again later, in growing intervals. */
@@ -86,9 +82,14 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   }
 
   function gather(): void {
-    gathering ??= setTimeout(() => void kick(), GATHER_MS);
-    gathering.unref();
+    gathering ??= setTimeout(() => void kick(), GATHER_MS).unref();
     if (waiting() >= MAX_BATCH) void kick();
+  }
+
+  function doubt(): void {
+    isMarkDoubted = true;
+    applier.doubtMark();
+    void kick();
   }
 
   async function drain(): Promise<void> {
@@ -110,10 +111,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       applier.ownBegin(journal.lastPosition + 1);
       lease.watchMark((mark, isOlder) => {
         // What is being entered moves the mark, and looks at it by itself.
-        if (!isOlder && (mark >= applier.applied || draining !== undefined)) return;
-        isMarkDoubted = true;
-        applier.doubtMark();
-        void kick();
+        if (isOlder || (mark < applier.applied && draining === undefined)) doubt();
       });
     },
     wake() {
@@ -129,6 +127,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       if (failures === 0) void kick();
       return applied;
     },
+    doubt,
     isFailing: () => failures > 0,
     close() {
       isClosed = true;
@@ -153,6 +152,17 @@ async function applyBatch({ journal }: PostgresApplierDeps, applier: PostgresApp
       applier.doubtMark();
     }
   }
+}
+
+/** Between two tries, the longer the more have failed. */
+const pauseMs = (failures: number): number => Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS);
+
+function logFailure(
+  { logger }: PostgresApplierDeps,
+  { error, isFirst, waiting }: { error: unknown; isFirst: boolean; waiting: number },
+): void {
+  const level = error instanceof PositionMoved ? "info" : isFirst ? "error" : "debug";
+  logger[level]("settlements wait for the database", { waiting, error: String(error) });
 }
 
 /** What was answered in the moments before the loss was noticed is kept: the files are not touched any more. */

@@ -36,6 +36,13 @@ export class BalanceShort extends Error {
   }
 }
 
+/** The tables end before what this process brought into them: an older state was put back, whose balances are too high. */
+export class TablesFell extends Error {
+  constructor() {
+    super("the database fell back");
+  }
+}
+
 /** One step to be decided by the rows: the first of a hold, or one that lengthens it. */
 export interface Step {
   row: DurableHold;
@@ -56,6 +63,8 @@ export interface AtBegin {
   /** What memory holds back of either and the database does not know. */
   user: number;
   token: number;
+  /** What of this node's journal the tables have at least. */
+  applied: number;
   /** As long as anybody waits for the answer. */
   leftMs: number;
 }
@@ -74,7 +83,7 @@ export function* sumOfRows(tx: Orm, column: "user_id" | "token_id", id: number):
   return Number(row?.amount ?? 0);
 }
 
-/** Throws BalanceShort. */
+/** Throws BalanceShort, or TablesFell. */
 export function* takeSteps(
   tx: Orm,
   nodeId: string,
@@ -83,11 +92,13 @@ export function* takeSteps(
   held: AtBegin,
 ): Steps<Taken> {
   const { userId, tokenId } = row;
-  const { quota, planFloor, remainQuota } = yield* readBalances(
+  const { quota, planFloor, remainQuota, mark } = yield* readBalances(
     tx,
+    nodeId,
     row,
     more > 0 ? boundWait(tx, held.leftMs) : undefined,
   );
+  if (mark < held.applied) throw new TablesFell();
   const userFree = quota - planFloor - held.user;
   const tokenFree = remainQuota === undefined ? MAX_QUOTA : remainQuota - held.token;
   const amount = Math.min(more, userFree, tokenFree);
@@ -138,31 +149,36 @@ function boundWait(tx: Orm, leftMs: number): Query<RawRow[]> {
   );
 }
 
+const NODE_MARK = "select mark from nodes where node_id = $1";
+
 /**
  * The balances as the rows have them, which are locked where the wait for that is bound; what holds nothing back waits for
- * nobody.
+ * nobody. With them how much of this node's journal is in these tables.
  */
 function* readBalances(
   tx: Orm,
+  nodeId: string,
   { userId, tokenId }: DurableHold,
   bound: Query<RawRow[]> | undefined,
-): Steps<Pick<Taken, "quota" | "remainQuota"> & { planFloor: number }> {
+): Steps<Pick<Taken, "quota" | "remainQuota"> & { planFloor: number; mark: number }> {
   const lock = bound ? sql`for no key update` : sql``;
   const ofUser = rawQuery(
     tx,
     sql`select quota, case when plan_strict then greatest(0, plan_wallet) else 0 end as plan_floor
       from users where id = ${userId} and deleted_at is null ${lock}`,
   );
-  const answers = yield* q(flightOf(bound ? [bound, ofUser] : [ofUser]));
+  const ofNode = fixedQuery(tx, NODE_MARK, [nodeId]);
+  const answers = yield* q(flightOf(bound ? [bound, ofNode, ofUser] : [ofNode, ofUser]));
   const userRow = answers.at(-1)?.[0];
+  const mark = Number(answers.at(-2)?.[0]?.["mark"] ?? 0);
   const quota = Number(userRow?.quota ?? 0);
   const planFloor = Number(userRow?.plan_floor ?? 0);
-  if (tokenId === 0) return { quota, planFloor, remainQuota: undefined };
+  if (tokenId === 0) return { quota, planFloor, remainQuota: undefined, mark };
   const [tokenRow] = yield* rows(
     tx,
     sql`select remain_quota from tokens where id = ${tokenId} and deleted_at is null ${lock}`,
   );
-  return { quota, planFloor, remainQuota: Number(tokenRow?.remain_quota ?? 0) };
+  return { quota, planFloor, remainQuota: Number(tokenRow?.remain_quota ?? 0), mark };
 }
 
 export async function renewLeases(db: Database, keys: readonly string[]): Promise<void> {

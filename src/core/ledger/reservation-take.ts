@@ -6,7 +6,7 @@ import type { LedgerAccounts, TokenAccount, UserAccount } from "../deps.ts";
 import { DeadlineExceeded, within } from "../kit/deadline.ts";
 import type { DurableHold } from "./items.ts";
 import type { OutageWatch } from "./outage.ts";
-import { BalanceShort, takeSteps } from "./reservation-rows.ts";
+import { BalanceShort, TablesFell, takeSteps } from "./reservation-rows.ts";
 import type { Payers, Step, Taken } from "./reservation-rows.ts";
 
 /** The answer was lost on its way, so the commit may stand. */
@@ -17,6 +17,16 @@ const MAX_PAUSE_MS = 500;
 const MAX_LOOKS = 8;
 const FULL_LOOKS = 2;
 
+/** Whether the tables stand where this process knows them to. */
+interface FallWatch {
+  /** What of this node's journal they have at least. */
+  applied(): number;
+  /** They were seen to have less: what they lack is entered again. */
+  noticed(): void;
+  /** So long the other nodes may still need for that, in milliseconds; 0: balances are what they were. */
+  waitMs(): number;
+}
+
 export interface TakerDeps {
   db: Database;
   nodeId: string;
@@ -24,6 +34,7 @@ export interface TakerDeps {
   /** Applies what is settled here but not yet in the database. */
   drain: () => Promise<void>;
   outage: OutageWatch;
+  fall: FallWatch;
 }
 
 interface TakeRequest {
@@ -64,7 +75,7 @@ function createTurns() {
 }
 
 export function createTaker(deps: TakerDeps): Taker {
-  const { db, nodeId, accounts, outage, drain } = deps;
+  const { db, nodeId, accounts, outage, drain, fall } = deps;
   const written = createAmountsBeingWritten();
   const inTurn = createTurns();
 
@@ -78,6 +89,7 @@ export function createTaker(deps: TakerDeps): Taker {
         takeSteps(tx, nodeId, step, payers, {
           user: written.unknownToDatabase(user),
           token: limited ? written.unknownToDatabase(limited) : 0,
+          applied: fall.applied(),
           leftMs: untilMs - performance.now(),
         }),
       );
@@ -103,6 +115,9 @@ export function createTaker(deps: TakerDeps): Taker {
     for (let looks = 1; ;) {
       let mayChange = false;
       try {
+        // An older state was put back: the balances lack what was spent since, until every node has entered it again.
+        if (fall.waitMs() > 0)
+          await Bun.sleep(Math.max(0, Math.min(fall.waitMs(), untilMs - performance.now())));
         const leftMs = Math.max(1, untilMs - performance.now());
         const taken = await inTurn(user.id, leftMs, () => {
           // Now that it is this one's turn: whoever was before it may have settled meanwhile.
@@ -125,6 +140,7 @@ export function createTaker(deps: TakerDeps): Taker {
           continue;
         }
         if (error instanceof DeadlineExceeded || isRefused(error)) throw error;
+        if (error instanceof TablesFell) fall.noticed();
         if (LOST_ANSWERS.has(sqlState(error))) row = onStray(row);
         const leftMs = untilMs - performance.now();
         if (leftMs <= 0) throw error;

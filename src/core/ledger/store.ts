@@ -21,6 +21,8 @@ export interface LedgerStore {
 export interface CommittingStore extends LedgerStore {
   /** True once the tables have everything up to the position; false when this process may not bring it in any more. */
   whenApplied(position: number): Promise<boolean>;
+  /** Somebody saw the tables end before that: they are looked at before anything else is entered. */
+  doubt(): void;
   /** The last try to bring something in failed, and none has succeeded since. */
   isFailing(): boolean;
 }

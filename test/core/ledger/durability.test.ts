@@ -4,10 +4,10 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import postgres from "postgres";
 import { connect } from "../../../src/db/connect.ts";
 import type { Database } from "../../../src/db/database.ts";
-import { startDatabaseLink } from "../../support/database-link.ts";
-import type { DatabaseLink } from "../../support/database-link.ts";
 import { createTestDatabase } from "../../support/postgres.ts";
 import type { TestDatabase } from "../../support/postgres.ts";
+import { startSwitchTo } from "../../support/tcp-switch.ts";
+import type { TcpSwitch } from "../../support/tcp-switch.ts";
 import { untilSo } from "../../support/turns.ts";
 import { MIGRATED, openBooks, requestId, settlement, startBooks } from "./support.ts";
 import type { Books } from "./support.ts";
@@ -28,7 +28,7 @@ const failureOf = (asked: Promise<unknown>) =>
 
 describe("answers that wait for the database", () => {
   let database: TestDatabase;
-  let link: DatabaseLink;
+  let link: TcpSwitch & { url: string };
   let books: Books;
   /** Past the line that is cut. */
   let direct: Database;
@@ -36,7 +36,7 @@ describe("answers that wait for the database", () => {
 
   beforeEach(async () => {
     database = await createTestDatabase("postgres", MIGRATED);
-    link = await startDatabaseLink(database.databaseUrl ?? "");
+    link = await startSwitchTo(database.databaseUrl ?? "");
     direct = await connect({ dataDir: database.dataDir, databaseUrl: database.databaseUrl ?? "" });
     books = await openBooks({
       databaseUrl: link.url,
@@ -48,10 +48,10 @@ describe("answers that wait for the database", () => {
     userId = (await books.addUser(RICH)).id;
   });
   afterEach(async () => {
-    link.mend();
+    await link.restore();
     await books.close();
     await direct.close();
-    link.stop();
+    await link.stop();
     await database.drop();
   });
 
@@ -76,8 +76,8 @@ describe("answers that wait for the database", () => {
   });
 
   test("in an outage every call is refused, free ones too, and nothing is held or charged; afterwards it is served", async () => {
-    for (const end of ["cut", "freeze"] as const) {
-      link[end]();
+    for (const end of ["cut", "hold"] as const) {
+      await link[end]();
       // The last word of the database may be two seconds old before it is asked again.
       let failure: unknown;
       await untilSo(async () => {
@@ -89,7 +89,7 @@ describe("answers that wait for the database", () => {
       expect(failure).toMatchObject({ code: "database_down", status: 503, retryAfterSeconds: 2 });
       expect(await failureOf(reserve(books, userId))).toMatchObject({ code: "database_down", status: 503 });
       expect(await books.user(userId)).toMatchObject({ quota: RICH, reserved: 0, pending: 0 });
-      link.mend();
+      await link.restore();
       await untilSo(async () => {
         const asked = reserve(books, userId);
         const isRefused = (await failureOf(asked)) !== undefined;
@@ -102,7 +102,7 @@ describe("answers that wait for the database", () => {
 
   test("a call that the outage meets is held while it is young, then answered; the journal brings it in, once", async () => {
     const held = await Promise.all(Array.from({ length: 3 }, () => reserve(books, userId)));
-    link.cut();
+    await link.cut();
     const begun = performance.now();
     await Promise.all(held.map((each) => each.settle(settlement(7))));
     const tookMs = performance.now() - begun;
@@ -110,7 +110,7 @@ describe("answers that wait for the database", () => {
     expect(tookMs).toBeLessThan(WAIT_MS + 1000);
     expect(await rowsThere()).toBe(0);
     expect(books.ledger.lag()).toMatchObject({ waiting: 3, early: 3 });
-    link.mend();
+    await link.restore();
     await untilSo(async () => (await rowsThere()) === 3);
     await books.expectBalanced();
     expect(await books.user(userId)).toMatchObject({ quota: RICH - 21, usedQuota: 21, reserved: 0 });
@@ -118,7 +118,7 @@ describe("answers that wait for the database", () => {
 
   test("a short outage delays an answer and nothing else: it ends after the commit", async () => {
     const held = await reserve(books, userId);
-    link.freeze();
+    await link.hold();
     let isThrough = false;
     const settled = held.settle(settlement(7)).then(async () => {
       isThrough = true;
@@ -126,7 +126,7 @@ describe("answers that wait for the database", () => {
     });
     await untilSo(() => books.ledger.lag().waiting === 1);
     expect([isThrough, await rowsThere()]).toEqual([false, 0]);
-    link.mend();
+    await link.restore();
     expect(await settled).toBe(1);
     expect(books.ledger.lag()).toMatchObject({ waiting: 0, early: 0 });
     await books.expectBalanced();

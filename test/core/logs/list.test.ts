@@ -124,10 +124,14 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
     // Names that no row of a key bears: as after an import.
     await app.deps.db.atomic((tx) => namesGoneSteps(app.deps.db, tx, NOW));
     // The coarse sums of these hours, with days that begin at half past an hour.
-    await buildCoarse(app.deps, async () => {});
+    await makeCoarse();
     expect(await coarseState(app.deps.db)).toEqual({ zone: "Asia/Kolkata", fromHour: 0 });
   });
   afterAll(() => app.close());
+
+  /** By a clock that stands still: every step counts as quick, so that the next one has twice as many hours. */
+  const makeCoarse = () =>
+    buildCoarse({ ...app.deps, clock: { ...app.deps.clock, monotonicMs: () => 0 } }, async () => {});
 
   function naive(filter: LogFilter): LogRow[] {
     const pattern = (name: string) => {
@@ -192,7 +196,9 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
     for (const filter of filters()) {
       const expected = naive(filter);
       expect([filter, await counted(filter)]).toEqual([filter, expected.length]);
-      for (const offset of [0, 10, 1990, 2345, 4711]) {
+      // One page behind the last row is as good as several.
+      const deep = [10, 1990, 2345, 4711];
+      for (const offset of [0, ...deep.filter((each, at) => (deep[at - 1] ?? 0) <= expected.length)]) {
         const page = await listLogs(app.deps, filter, { limit: 17, offset });
         const ids = expected.slice(offset, offset + 17).map((row) => row.id);
         expect([filter, offset, page.items.map((row) => row.id)]).toEqual([filter, offset, ids]);
@@ -221,8 +227,8 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
       [DAY_AGO, NOW],
       [DAY_AGO + 1234, DAY_AGO + 1234 + HOUR_SECONDS],
       [DAY_AGO - 400 * 24 * HOUR_SECONDS, NOW + 5],
-      [NOW, DAY_AGO],
     ] as const;
+    expect((await logHistogram(app.deps, { type: 0, from: NOW, to: DAY_AGO })).buckets).toEqual([]);
     for (const each of filters()) {
       for (const [from, to] of ranges) {
         const filter = { ...each, from, to };
@@ -404,7 +410,7 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
     const { rollupsByUser, rollups } = db.t;
     for (const zone of ["America/St_Johns", "UTC"]) {
       await options.set("site.time_zone", zone);
-      await buildCoarse(app.deps, async () => {});
+      await makeCoarse();
       const days = await db.orm.select().from(rollupsByUser);
       const expected = new Map<string, number>();
       for (const { hour, userId, quota } of await db.orm.select().from(rollups)) {

@@ -2,8 +2,6 @@
 // share of what was known. Refuses to let them speak but through their database.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import postgres from "postgres";
-import { startDatabaseLink } from "../../support/database-link.ts";
-import type { DatabaseLink } from "../../support/database-link.ts";
 import { startFakeUpstream } from "../../support/fake-upstream.ts";
 import type { FakeUpstream } from "../../support/fake-upstream.ts";
 import { startOperator } from "../../support/operator.ts";
@@ -12,6 +10,8 @@ import { createTestDatabase } from "../../support/postgres.ts";
 import type { TestDatabase } from "../../support/postgres.ts";
 import { startServerProcess } from "../../support/server.ts";
 import type { ServerProcess } from "../../support/server.ts";
+import { startSwitchTo } from "../../support/tcp-switch.ts";
+import type { TcpSwitch } from "../../support/tcp-switch.ts";
 import { untilSo } from "../../support/turns.ts";
 import { HI, MODEL } from "../support.ts";
 
@@ -22,7 +22,7 @@ const TRUSTED_ABOVE = 500_000;
 let database: TestDatabase;
 let books: postgres.Sql;
 let upstream: FakeUpstream;
-let links: DatabaseLink[];
+let links: TcpSwitch[];
 let nodes: ServerProcess[];
 let operator: Operator;
 
@@ -45,7 +45,7 @@ beforeAll(async () => {
   links = [];
   nodes = [];
   for (let index = 0; index < 2; index++) {
-    const link = await startDatabaseLink(database.databaseUrl ?? "");
+    const link = await startSwitchTo(database.databaseUrl ?? "");
     links.push(link);
     const env = { DATABASE_URL: link.url, ENCRYPTION_KEY: "one key for both nodes" };
     nodes.push(await startServerProcess(env));
@@ -60,9 +60,9 @@ beforeAll(async () => {
   await untilSo(async () => ((await signs())[0] ?? 0) > youngest);
 }, 90_000);
 afterAll(async () => {
-  for (const link of links) link.mend();
+  await Promise.all(links.map((link) => link.restore()));
   for (const each of nodes) await each.remove();
-  for (const link of links) link.stop();
+  for (const link of links) await link.stop();
   await books.end();
   await database.drop();
   upstream.stop();
@@ -117,7 +117,7 @@ test("in an outage of five seconds each node spends its half of what was known a
     const known = await Promise.all(nodes.map(async ({ url }) => (await fetch(`${url}/readyz`)).json()));
     return known.every((each) => (each as { status: string }).status === "ready");
   });
-  for (const link of links) link.cut();
+  await Promise.all(links.map((link) => link.cut()));
   await untilSo(async () => {
     const known = await Promise.all(nodes.map(async ({ url }) => (await fetch(`${url}/readyz`)).json()));
     return known.every((each) => (each as { status: string }).status === "degraded");
@@ -132,9 +132,8 @@ test("in an outage of five seconds each node spends its half of what was known a
   expect(found.filter((status) => status !== 200 && status !== 503)).toEqual([]);
   // Whoever got 503 reached no upstream.
   expect(upstream.requests.length - before).toBe(of(0) + of(1));
-  for (const link of links) link.mend();
+  await Promise.all(links.map((link) => link.restore()));
   await untilSo(async () => (await balance()) === 2 * share - (of(0) + of(1)) * PRICE);
   for (const each of nodes) expect(await each.stop()).toBe(0);
-  const direct = { DATABASE_URL: database.databaseUrl ?? "" };
-  expect(node(0).run(["audit"], direct)).toMatchObject({ code: 0 });
+  expect(node(0).run(["audit"])).toMatchObject({ code: 0 });
 }, 60_000);

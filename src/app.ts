@@ -250,7 +250,7 @@ function beginWork(
     relay,
     watch,
     probe,
-    readiness: createReadiness(() => ledger.condition()),
+    readiness: createReadiness(() => ledger.condition(), deps.valkey),
     worker: env.worker,
     moving: createMoving(deps),
     metrics: { text: () => metrics.text(), token: env.metricsToken },

@@ -7,7 +7,7 @@ import { sql } from "drizzle-orm";
 import type { Sql } from "postgres";
 import { randomBytes } from "node:crypto";
 import { schema } from "../../drizzle/postgres.ts";
-import { q } from "./database.ts";
+import { EVERYTHING, q } from "./database.ts";
 import { DeadlineExceeded, within } from "./deadline.ts";
 import { lookEvery } from "./look-around.ts";
 import type { ChangeKind, ChangeListener, Orm, Steps } from "./database.ts";
@@ -27,7 +27,6 @@ const ON_ITS_WAY_MS = 250;
 const ANSWER_MS = 5000;
 /** PostgreSQL carries 8000 bytes; a longer list of ids is announced as "everything of this kind". */
 const MAX_PAYLOAD_CHARS = 7000;
-const EVERYTHING = "*";
 
 /**
  * A second, quicker way for announcements (src/db/valkey.ts), which may lose them, or bring them twice or out of order: the

@@ -75,6 +75,9 @@ export class DatabaseBusy extends Error {
   }
 }
 
+/** Announced in place of ids: all of the kind. */
+export const EVERYTHING = "*";
+
 /** What nodes keep in memory and tell each other about; prices are options. */
 export type ChangeKind = "users" | "tokens" | "channels" | "options" | "sessions" | "inbox" | "costs";
 

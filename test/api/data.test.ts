@@ -97,6 +97,16 @@ describe.each(DATABASE_KINDS)("dashboard on %s", (database) => {
       const [alice] = people;
       await app.deps.ledger.log({ type: 5, userId: alice?.id ?? 0, username: "alice", content: "broken" });
     }
+    // Refused for want of a price, before a channel was asked.
+    const [alice] = people;
+    await app.deps.ledger.log({
+      type: 5,
+      userId: alice?.id ?? 0,
+      username: "alice",
+      content: "",
+      modelName: "house-model",
+      other: { error_code: "model_not_priced" },
+    });
     clock = NOW;
     await app.deps.ledger.flush();
     rows = await app.deps.db.orm.select().from(app.deps.db.t.logs);
@@ -142,7 +152,7 @@ describe.each(DATABASE_KINDS)("dashboard on %s", (database) => {
       }
     }
     expect(total(data.ms)).toBe(total(calls(from, to).map((row) => row.useTimeMs)));
-    expect(total(data.errors)).toBe(3);
+    expect(total(data.errors)).toBe(4);
   });
 
   test("bars are days of the asked zone, also where a day has 25 hours", async () => {
@@ -203,6 +213,10 @@ describe.each(DATABASE_KINDS)("dashboard on %s", (database) => {
     expect(await names("user")).toEqual(["alice", "bob"]);
     expect(await names("channel")).toEqual(["upstream one"]);
     expect(await names("key")).toEqual(["key of alice", "key of bob"]);
+    const unpriced = async (more = "") => (await ask(`/summary?${days}${more}`)).data.unpriced;
+    expect(await unpriced()).toEqual(["house-model"]);
+    expect(await unpriced("&username=alice")).toEqual(["house-model"]);
+    expect(await unpriced("&username=bob")).toEqual([]);
     const { data } = await ask(`/summary?${days}&username=bob`);
     expect(whole(data)).toEqual(sumsOf(calls(data.from, data.to, people[1])));
     expect(total(data.errors)).toBe(0);

@@ -1,29 +1,24 @@
 // The dashboard's figures: use over time by model, user, channel or key, in bars of a calendar.
 // Refuses to read raw rows, except the newest errors' reasons and the last unfinished hour of the comparison.
 import { and, asc, desc, eq, gte, inArray, lt, sql } from "drizzle-orm";
-import type { SQL } from "drizzle-orm";
-import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
+import type { PgTable } from "drizzle-orm/pg-core";
 import { countRows, sumOf } from "../../db/database.ts";
-import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { barsOf, bucketNumber, stepFor, stretchesOf } from "../../shared/local-time.ts";
-import type { Step, Stretch } from "../../shared/local-time.ts";
+import type { Step } from "../../shared/local-time.ts";
 import type { Deps } from "../deps.ts";
 import { sumParts } from "./coarse.ts";
-import type { SumField, SumPart } from "./coarse.ts";
-import { unitOf } from "./coarse-days.ts";
+import { leadersByUnit, linesByUnit, tokenSum } from "./dashboard-sums.ts";
+import type { Span } from "./dashboard-sums.ts";
 import { consumeWhere, HOUR_SECONDS, rareWhere, splitRange } from "./filter.ts";
 import type { LogFilter } from "./filter.ts";
 
-/** A chart has no more bars than this, and no more series of its own. */
+/** A chart has no more bars than this. */
 const MOST_BARS = 120;
-const MOST_SERIES = 8;
-/** Series beyond are not counted one by one. */
-const MOST_RANKED = 50_000;
 
 export const FIGURES = ["quota", "count", "tokens"] as const;
-type Figure = (typeof FIGURES)[number];
+export type Figure = (typeof FIGURES)[number];
 
 export const DIMENSIONS = ["model", "user", "channel", "key"] as const;
 export type Dimension = (typeof DIMENSIONS)[number];
@@ -92,163 +87,6 @@ const MOST_ERRORS_READ = 5000;
 /** Models that are named to have been refused; the rest is in the log. */
 const MOST_UNPRICED = 50;
 
-/** What a dashboard covers, in the units of its bars. */
-interface Span {
-  from: number;
-  to: number;
-  step: Step;
-  stretches: readonly Stretch[];
-  /** Of the bars. */
-  zone: string;
-  filter: LogFilter;
-}
-
-/** The field that makes a series. */
-const SERIES_FIELD = {
-  model: "modelName",
-  user: "userId",
-  channel: "channelId",
-  key: "tokenId",
-} as const satisfies Record<Dimension, SumField>;
-
-function tokenSum(table: SumPart["table"]): SQL {
-  return sql`${table.promptTokens} + ${table.completionTokens}`;
-}
-
-/** Ids that the figure was used by, the largest first. */
-async function ranking(db: Database, query: DashboardQuery, { from, to, filter }: Span) {
-  const field = SERIES_FIELD[query.by];
-  const parts = await sumParts(db, { filter, from, to, by: [field] });
-  const found = await Promise.all(
-    parts.map(({ table, where }) => {
-      const column = table[field] as PgColumn;
-      const value = { quota: table.quota, count: table.count, tokens: tokenSum(table) }[query.figure];
-      return db.reader
-        .select({ id: sql<string | number>`${column}`.as("id"), value: sumOf(value).as("value") })
-        .from(table as PgTable)
-        .where(where)
-        .groupBy(column)
-        .orderBy(desc(sql`value`), asc(sql`id`))
-        .limit(MOST_RANKED);
-    }),
-  );
-  const sums = new Map<string | number, number>();
-  for (const { id, value } of found.flat()) sums.set(id, (sums.get(id) ?? 0) + value);
-  return inRank(sums);
-}
-
-/** Ids with a value, the largest first. */
-function inRank(sums: ReadonlyMap<string | number, number>): (string | number)[] {
-  return [...sums]
-    .filter(([, value]) => value > 0)
-    .sort(([a, x], [b, y]) => y - x || (typeof a === "number" ? a - Number(b) : a < String(b) ? -1 : 1))
-    .map(([id]) => id);
-}
-
-/** How the sums are asked for that make up bars. */
-const timeOf = ({ step, zone }: Span) => (step === "hour" ? { isHourly: true } : { zone });
-
-/** The rows of a part, each with the unit of time that it belongs to. */
-function unitsOf(
-  db: Database,
-  { table, where, time, isDays }: SumPart,
-  { step, stretches }: Span,
-  id: SQL | PgColumn,
-) {
-  const inner = db.reader
-    .select({
-      unit: sql`${isDays ? time : unitOf(time, step, stretches)}`.as("unit"),
-      id: sql`${id}`.as("id"),
-      quota: table.quota,
-      count: table.count,
-      tokens: tokenSum(table).as("tokens"),
-      ms: table.useTimeMs,
-      errors: table.errorCount,
-    })
-    .from(table as PgTable)
-    .where(where)
-    .as("found");
-  return db.reader
-    .select({
-      unit: inner.unit,
-      id: sql<string | number>`${inner.id}`.as("id"),
-      quota: sumOf(inner.quota).as("quota"),
-      count: sumOf(inner.count).as("count"),
-      tokens: sumOf(sql`${inner.tokens}`).as("tokens"),
-      ms: sumOf(inner.ms).as("ms"),
-      errors: sumOf(inner.errors).as("errors"),
-    })
-    .from(inner)
-    .groupBy(inner.unit, inner.id);
-}
-
-/** What was used by unit of time: without series, so that the coarsest sums do. */
-async function linesByUnit(db: Database, span: Span) {
-  const { from, to, filter } = span;
-  const parts = await sumParts(db, { filter, from, to, ...timeOf(span) });
-  return (await Promise.all(parts.map((part) => unitsOf(db, part, span, sql`0`)))).flat();
-}
-
-type Ids = readonly (string | number)[];
-type UnitSums = { unit: unknown; id: string | number } & Sums;
-
-interface Leaders {
-  /** Those that lead, the largest first, and how many there are in all. */
-  own: Ids;
-  size: number;
-  /** What they used by unit of time. */
-  rows: UnitSums[];
-}
-
-/** Who leads, and with what. */
-async function leadersByUnit(db: Database, query: DashboardQuery, span: Span): Promise<Leaders> {
-  const { from, to, filter } = span;
-  const field = SERIES_FIELD[query.by];
-  const parts = await sumParts(db, { filter, from, to, by: [field], ...timeOf(span) });
-  const [only] = parts;
-  if (filter.userId !== undefined && only && parts.length === 1 && !only.isDays)
-    return leadersAtOnce(db, query, span, only);
-  const ranked = await ranking(db, query, span);
-  const own = ranked.slice(0, MOST_SERIES);
-  if (own.length === 0) return { own, size: 0, rows: [] };
-  const found = await Promise.all(
-    parts.map((part) => {
-      const column = part.table[field] as PgColumn;
-      return unitsOf(db, { ...part, where: and(part.each, inArray(column, [...own])) }, span, column);
-    }),
-  );
-  return { own, size: ranked.length, rows: found.flat() };
-}
-
-/** The same of a user's hourly sums: they lie far apart, so that they are read once for rank and bars. */
-async function leadersAtOnce(
-  db: Database,
-  query: DashboardQuery,
-  span: Span,
-  part: SumPart,
-): Promise<Leaders> {
-  const units = unitsOf(db, part, span, part.table[SERIES_FIELD[query.by]] as PgColumn);
-  const total = sql`sum(${sql.identifier(query.figure)})`;
-  const figure = (name: string) => sql`d.${sql.identifier(name)}`.mapWith(Number);
-  const rows = await db.reader
-    .select({
-      unit: sql`d.unit`,
-      id: sql<string | number>`d.id`,
-      quota: figure("quota"),
-      count: figure("count"),
-      tokens: figure("tokens"),
-      total: figure("total"),
-      size: figure("size"),
-    })
-    .from(
-      sql`(with units as materialized ${units}, leaders as (select id as leader, ${total} as total, count(*) over () as size
-          from units group by id having ${total} > 0 order by 2 desc, 1 limit ${sql.raw(String(MOST_SERIES))})
-        select units.*, total, size from units join leaders on leader = units.id) as d`,
-    );
-  const totals = new Map(rows.map((row) => [row.id, row.total]));
-  return { own: inRank(totals), size: rows[0]?.size ?? 0, rows };
-}
-
 /**
  * Use over time. The lines add up to what the log's rows of the same range do, and the series to no more than their line.
  * Throws `data_bars_many` when the step makes more than MOST_BARS bars.
@@ -301,8 +139,8 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
     add(ms, bar, row.ms);
     add(errors, bar, row.errors);
   }
-  const valuesOf = new Map(series.map(({ id, values }) => [id, values]));
-  for (const row of leaders) add(valuesOf.get(String(row.id)), barOf(row.unit), row[query.figure]);
+  const barsOfSeries = new Map(series.map(({ id, values }) => [id, values]));
+  for (const { id, unit, value } of leaders) add(barsOfSeries.get(String(id)), barOf(unit), value);
   return {
     from,
     to,
@@ -321,14 +159,22 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
   };
 }
 
-/** Error rows are few, and say why in their JSON. Sites that refuse none any more have nothing to tell. */
+/**
+ * Error rows are few, and say why in their JSON; who had no price was refused before any channel was asked. Sites that refuse
+ * none any more have nothing to tell.
+ */
 async function refusedUnpriced(deps: DashboardDeps, { filter, from, to }: Span): Promise<string[]> {
   if (deps.options.get("SelfUseModeEnabled")) return [];
   const { logs } = deps.db.t;
+  // A user's errors have an index of their own, in which the channel stands too: with other words, or it would not be taken.
+  const isOfUser = filter.userId !== undefined;
+  const narrowed: LogFilter = { ...filter, ...(isOfUser ? {} : { channelId: 0 }), type: LogType.error };
   const newest = deps.db.reader
     .select({ model: logs.modelName, other: logs.other })
     .from(logs)
-    .where(rareWhere(deps.db, { ...filter, type: LogType.error }, from, to))
+    .where(
+      and(rareWhere(deps.db, narrowed, from, to), isOfUser ? sql`(${logs.channelId} + 0) = 0` : undefined),
+    )
     .orderBy(desc(logs.createdAt))
     .limit(MOST_ERRORS_READ)
     .as("newest");

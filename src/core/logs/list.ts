@@ -10,7 +10,8 @@ import type { Deps, TokenAccount, UserAccount } from "../deps.ts";
 import { bounded, MOST_READ } from "./bounds.ts";
 import { END_OF_TIME, isSparse, isSummed, rareWhere, rawWhere } from "./filter.ts";
 import type { LogFilter } from "./filter.ts";
-import { CLEARED_MARK, countLogs, MOST_COUNTED, segmentsOf } from "./statistics.ts";
+import { segmentsOf } from "./segments.ts";
+import { CLEARED_MARK, countLogs, MOST_COUNTED } from "./statistics.ts";
 
 type LogRow = Schema["logs"]["$inferSelect"];
 

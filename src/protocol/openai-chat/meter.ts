@@ -21,6 +21,18 @@ const DONE = "[DONE]";
 /** Longer data is no end line, whatever blanks are around it. */
 const MAX_DONE_CHARS = 32;
 
+/** What OpenAI hides the length of words by: it differs from frame to frame, and says nothing. */
+const FILLER = ',"obfuscation":"';
+const FILLER_END = '"}';
+
+/** The end of a plain frame up to its filler; all of it where there is none. */
+function withoutFiller(behind: string): string {
+  const at = behind.lastIndexOf(FILLER);
+  if (at === -1) return behind;
+  const from = at + FILLER.length;
+  return behind.indexOf('"', from) === behind.length - FILLER_END.length ? behind.slice(0, from) : behind;
+}
+
 /** Measures frames that carry nothing but content, by position. */
 function createPlainMeter(state: MeterState): {
   skim: NonNullable<StreamMeter["skim"]>;
@@ -29,6 +41,8 @@ function createPlainMeter(state: MeterState): {
   /** What stood before and behind the content of the last plain frame: within a stream it is mostly the same. */
   let before = "";
   let behind = "";
+  /** Behind it comes a filler. */
+  let hasFiller = false;
   /** The same as bytes, once two frames after each other had it; null where their bytes are none to go by. */
   let shape: PlainShape | null | undefined;
 
@@ -41,10 +55,14 @@ function createPlainMeter(state: MeterState): {
   /** The same frame as the last one but for its content. */
   const measureAlike = (data: string): boolean => {
     const from = before.length;
-    const to = data.length - behind.length;
-    if (from === 0 || to < from || !data.startsWith(before) || !data.endsWith(behind)) return false;
+    if (from === 0 || !data.startsWith(before)) return false;
     // What is behind begins with the closing quote, which has to be the first one.
-    if (data.indexOf('"', from) !== to || data.charCodeAt(to - 1) === BACKSLASH) return false;
+    const to = data.indexOf('"', from);
+    if (to === -1 || data.charCodeAt(to - 1) === BACKSLASH || !data.startsWith(behind, to)) return false;
+    const end = to + behind.length;
+    if (hasFiller ? data.indexOf('"', end) !== data.length - FILLER_END.length : end !== data.length)
+      return false;
+    if (hasFiller && !data.endsWith(FILLER_END)) return false;
     add(to - from);
     return true;
   };
@@ -62,19 +80,29 @@ function createPlainMeter(state: MeterState): {
     if (data.indexOf('"finish_reason":"', to) !== -1 || data.indexOf('"usage":{') !== -1) return false;
     if (data.indexOf('"error":{') !== -1 || data.indexOf(CONTENT, to) !== -1) return false;
     before = data.slice(0, from);
-    behind = data.slice(to);
+    const rest = data.slice(to);
+    behind = withoutFiller(rest);
+    hasFiller = behind !== rest;
     shape = undefined;
     add(to - from);
     return true;
   };
 
+  const shapeOf = (bytes: Uint8Array): PlainShape | null => {
+    const head = `data: ${before}`;
+    return hasFiller
+      ? plainShapeOf(bytes, {
+          fixed: [head, behind, `${FILLER_END}\n\n`],
+          holes: ["text", "filler"],
+          escapes: "written",
+        })
+      : plainShapeOf(bytes, { fixed: [head, `${behind}\n\n`], holes: ["text"], escapes: "written" });
+  };
+
   /** As `measure`, for a frame whose bytes are at hand: the next of its kind need not be decoded. */
   const measureFrame = ({ data, bytes }: WireFrame): boolean => {
     if (!measureAlike(data)) return measure(data);
-    if (shape === undefined && bytes !== undefined)
-      shape = isWholeObject(data)
-        ? plainShapeOf(bytes, { before: `data: ${before}`, behind: `${behind}\n\n`, escapes: "written" })
-        : null;
+    if (shape === undefined && bytes !== undefined) shape = isWholeObject(data) ? shapeOf(bytes) : null;
     return true;
   };
 

@@ -1,9 +1,12 @@
 // Reads usage, ends and hosted calls out of a Responses stream whose bytes go to the client untouched.
-// Refuses to parse what the event's name rules out: `done` events only repeat their deltas.
+// Refuses to parse what the event's name rules out: `done` events only repeat their deltas; and to decode a delta that is the
+// last one again but for its text, its number and what hides its length.
 import { readErrorBody, upstreamFailure } from "../classify.ts";
 import { newMeterState } from "../dialect.ts";
 import type { MeterOptions, StreamMeter, WireFrame } from "../dialect.ts";
 import { asObject, asString, parseJson } from "../json.ts";
+import { createPlainDeltas } from "../plain-deltas.ts";
+import type { DeltaForm } from "../plain-deltas.ts";
 import { decodeUsage } from "./usage.ts";
 
 const SKIPPED =
@@ -14,8 +17,17 @@ function isReportedEarly({ event, data }: WireFrame): boolean {
   return event === "response.in_progress" && data.includes('"usage":{');
 }
 
+const DELTAS: DeltaForm = {
+  textOf: ({ delta }) => delta,
+  varying: [
+    { name: "sequence_number", hole: "digits" },
+    { name: "obfuscation", hole: "filler" },
+  ],
+};
+
 export function meterStream(options: MeterOptions = {}): StreamMeter {
   const state = newMeterState();
+  const plain = createPlainDeltas(state, DELTAS);
   const end = (response: Record<string, unknown> | undefined): void => {
     state.ended = true;
     const id = asString(response?.["id"]);
@@ -31,6 +43,8 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
   };
   return {
     state,
+    // Whoever wants the text has every frame decoded.
+    skim: options.onText ? undefined : plain.skim,
     push(frame) {
       if (SKIPPED.test(frame.event) && !isReportedEarly(frame)) return;
       const wire = asObject(parseJson(frame.data));
@@ -41,7 +55,8 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
         if (typeof delta !== "string" || delta === "") return;
         state.sawText = true;
         state.textChars += delta.length;
-        options.onText?.(delta);
+        if (options.onText) options.onText(delta);
+        else plain.learn(frame, delta);
         return;
       }
       switch (type) {

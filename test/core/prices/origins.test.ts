@@ -1,6 +1,6 @@
 // What a fresh site begins with, what a release may add to one that runs, and that neither ever changes a price in force.
-import { afterEach, describe, expect, test } from "bun:test";
-import { eq, like } from "drizzle-orm";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { eq, inArray, like } from "drizzle-orm";
 import type { OptionKey } from "../../../src/core/options/definitions.ts";
 import { originRows, settleOrigins, shippedRows } from "../../../src/core/prices/origins.ts";
 import { mergePrices } from "../../../src/core/prices/merge.ts";
@@ -16,8 +16,12 @@ const QPU = 500_000;
 const SEEN = "internal:shipped_prices";
 
 describe.each(DATABASE_KINDS)("prices of a site on %s", (database) => {
+  // One site for all: each test but the first puts it where it begins.
   let app: TestApp;
-  afterEach(() => app.close());
+  beforeAll(async () => {
+    app = await startTestApp({ database });
+  });
+  afterAll(() => app.close());
 
   const mapsOf = ({ deps }: TestApp) =>
     Object.fromEntries(PRICE_MAPS.map((key) => [key, deps.options.get(key)])) as PriceMaps;
@@ -30,7 +34,7 @@ describe.each(DATABASE_KINDS)("prices of a site on %s", (database) => {
   async function before(texts: Partial<Record<OptionKey, string>>, seen?: string): Promise<void> {
     const { db } = app.deps;
     const { options, priceOrigins } = db.t;
-    for (const key of PRICE_MAPS) await db.orm.delete(options).where(eq(options.key, key));
+    await db.orm.delete(options).where(inArray(options.key, [...PRICE_MAPS, "PriceAddNew", "QuotaPerUnit"]));
     await db.orm.delete(options).where(like(options.key, SEEN));
     if (seen === undefined) await db.orm.delete(priceOrigins);
     else await db.orm.insert(options).values({ key: SEEN, value: seen });
@@ -46,7 +50,6 @@ describe.each(DATABASE_KINDS)("prices of a site on %s", (database) => {
     new Map([...(await originRows(app.deps))].map(([name, { row }]) => [name, row]));
 
   test("a fresh site has the whole table in force, and the reference's rows where the table is silent", async () => {
-    app = await startTestApp({ database });
     const ours = inForce();
     for (const [name, row] of shippedRows(QPU))
       expect([name, isSameRow(ours.get(name), row)]).toEqual([name, true]);
@@ -62,21 +65,20 @@ describe.each(DATABASE_KINDS)("prices of a site on %s", (database) => {
   });
 
   test("a second start, and one of another node at the same moment, write nothing", async () => {
-    app = await startTestApp({ database });
+    await before({});
+    await start();
     await app.deps.options.set("ModelRatio", '{"gpt-5.4": 9}');
     await Promise.all([start(), start()]);
     expect(app.deps.options.get("ModelRatio")).toEqual({ "gpt-5.4": 9 });
   });
 
   test("two nodes that start first on one database write the table once", async () => {
-    app = await startTestApp({ database });
     await before({});
     await Promise.all([start(), start(), start()]);
     expect((await originRows(app.deps)).size).toBe(inForce().size);
   });
 
   test("a site with prices of its own keeps every one of them, and gets the models that it lacks", async () => {
-    app = await startTestApp({ database });
     await before({
       ModelRatio: '{"gpt-5.4": 9, "gpt-4o": 1.25, "mine": 1}',
       CompletionRatio: '{"gpt-5.4": 2, "gpt-4o": 9}',
@@ -101,8 +103,9 @@ describe.each(DATABASE_KINDS)("prices of a site on %s", (database) => {
   });
 
   test("a later table adds only names that the site has never had, and proposes the rest", async () => {
-    app = await startTestApp({ database });
     const { db } = app.deps;
+    await before({});
+    await start();
     // Of three models that the next table has: one was never there, one was taken away, one was made the operator's own.
     await app.deps.options.set("ModelRatio", '{"claude-opus-5-5": 50}');
     await db.orm.delete(db.t.priceOrigins).where(eq(db.t.priceOrigins.name, "gpt-5.4"));
@@ -131,17 +134,15 @@ describe.each(DATABASE_KINDS)("prices of a site on %s", (database) => {
   });
 
   test("with PriceAddNew off a release adds nothing", async () => {
-    app = await startTestApp({ database });
     await before({ ModelRatio: '{"mine": 1}', ModelPrice: "{}", PriceAddNew: "false" });
     await start();
     expect([...inForce().keys()]).toEqual(["mine"]);
-    await before({ ModelRatio: '{"mine": 1}', ModelPrice: "{}" }, "0.1.0+older");
+    await before({ ModelRatio: '{"mine": 1}', ModelPrice: "{}", PriceAddNew: "false" }, "0.1.0+older");
     await start();
     expect([...inForce().keys()]).toEqual(["mine"]);
   });
 
   test("units per dollar of an imported site: new models are added at their price in dollars", async () => {
-    app = await startTestApp({ database });
     await before({ ModelRatio: '{"mine": 1}', QuotaPerUnit: "1000000" });
     await start();
     expect(app.deps.options.get("ModelRatio")["gpt-5.4"]).toBe(2.5);

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { anthropic } from "../../../src/protocol/anthropic/dialect.ts";
 import { openaiChat } from "../../../src/protocol/openai-chat/dialect.ts";
+import { openaiResponses } from "../../../src/protocol/openai-responses/dialect.ts";
 import type { StreamMeter } from "../../../src/protocol/dialect.ts";
 import { createStreamRelay } from "../../../src/relay/wire/stream.ts";
 import type { StreamHold } from "../../../src/relay/wire/stream-allowance.ts";
@@ -125,6 +126,22 @@ describe("frames that differ in their text alone", () => {
     await alike([frame("a"), frame("b"), frame("c").trimEnd()]);
   });
 
+  test("what hides the length of words may differ, too, and nothing else of its kind", async () => {
+    const hidden = (word: string, filler: string) => frame(word, { usage: null, obfuscation: filler });
+    const words = ["one", " two ✓", " three", " four", " five"];
+    const frames = words.map((word, at) => hidden(word, "xY9".repeat(at)));
+    expect((await alike([...frames, frames.join(""), finish, usage, DONE])).skimmed).toBe(4);
+    const odd = [
+      hidden("a", 'x"y'),
+      hidden("b", "é"),
+      frame("c", { usage: null, obfuscation: 5 }),
+      frame("d"),
+    ];
+    expect((await alike([...frames, ...odd, finish, DONE])).skimmed).toBe(3);
+    const reused = frame("e", { usage: { total_tokens: 9 }, obfuscation: "z" });
+    expect((await alike([...frames, reused, finish, DONE])).skimmed).toBe(3);
+  });
+
   test("half characters, of upstreams that cut their words by bytes, count once and as they are read", async () => {
     const text = "a frame of bytes: ";
     const broken = (bytes: readonly number[]): Uint8Array => {
@@ -175,7 +192,7 @@ describe("frames that differ in their text alone", () => {
         const places = [0, ...cuts.map((cut) => cut % bytes.length).sort((a, b) => a - b), bytes.length];
         await alike(places.slice(1).map((to, at) => bytes.slice(places[at], to)));
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 
@@ -255,7 +272,7 @@ describe("deltas of Messages", () => {
         const places = [0, ...cuts.map((cut) => cut % whole.length).sort((a, b) => a - b), whole.length];
         await same(places.slice(1).map((to, at) => whole.slice(places[at], to)));
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 
@@ -270,5 +287,86 @@ describe("deltas of Messages", () => {
     const { end: ended, skimmed } = await same([begin, ...frames, end], hold);
     expect(skimmed).toBeGreaterThan(2);
     expect(ended.reason).toBe("balance");
+  });
+});
+
+describe("deltas of Responses", () => {
+  const event = (data: { type: string }): string => `event: ${data.type}\n${sse(data)}`;
+  let number = 0;
+  const delta = (text: string, more: object = {}): string => {
+    number++;
+    const place = { sequence_number: number, item_id: "m", output_index: 0, content_index: 0 };
+    const texts = { delta: text, logprobs: [], obfuscation: "q".repeat(number % 5), ...more };
+    return event({
+      type: "response.output_text.delta",
+      ...place,
+      ...texts,
+    });
+  };
+  const begin = event(
+    Object.assign({ type: "response.created" }, { sequence_number: 0, response: { id: "r" } }),
+  );
+  const response = { id: "r", usage: { input_tokens: 5, output_tokens: 9, total_tokens: 14 } };
+  const end = event(Object.assign({ type: "response.completed" }, { sequence_number: 999, response }));
+  const same = (chunks: readonly string[], hold?: () => StreamHold): Promise<Relayed> =>
+    alike(chunks, hold, openaiResponses.meterStream);
+
+  test("are not decoded from the second on, whatever their numbers; what says more is read", async () => {
+    const words = ["one", " two ✓", " three 😀", ' "four"', " five\n", " six", "1", "q"];
+    const { skimmed, meter } = await same([
+      begin,
+      ...words.map((word) => delta(word)),
+      delta("a") + delta("b"),
+      end,
+    ]);
+    expect(skimmed).toBe(6);
+    expect(meter.state.usage?.input.fresh).toBe(5);
+    const probs = { logprobs: [{ token: "x", logprob: -1 }] };
+    const odd = [
+      delta("c", probs),
+      delta("d", { sequence_number: "7" }),
+      delta("e", { delta: 5 }),
+      delta("f", { item_id: "n" }),
+    ];
+    expect(
+      (await same([begin, delta("a"), delta("b"), ...odd, delta("g", { item_id: "n" }), end])).skimmed,
+    ).toBe(2);
+    // The words of the fields themselves, as a text.
+    await same([
+      begin,
+      delta('"delta":"x"'),
+      delta("sequence_number"),
+      delta("obfuscation"),
+      delta("x"),
+      delta("y"),
+      end,
+    ]);
+  });
+
+  test("whatever texts come, and near the hold each is read", async () => {
+    const word = fc.string({
+      unit: fc.constantFrom("a", '"', "\\", "é", "😀", "}", "1", "delta"),
+      maxLength: 6,
+    });
+    const input = fc.tuple(fc.array(word, { maxLength: 10 }), fc.array(fc.nat(2000), { maxLength: 4 }));
+    await fc.assert(
+      fc.asyncProperty(input, async ([words, cuts]) => {
+        const whole = [begin, ...words.map((each) => delta(each)), end].join("");
+        const places = [0, ...cuts.map((cut) => cut % whole.length).sort((a, b) => a - b), whole.length];
+        await same(places.slice(1).map((to, at) => whole.slice(places[at], to)));
+      }),
+      { numRuns: 40 },
+    );
+    const hold = (): StreamHold => ({
+      freeChars: 100,
+      paidTokens: 10,
+      shortOf: "balance",
+      cover: () => Promise.resolve(false),
+    });
+    const frames = Array.from({ length: 30 }, (_, at) => delta(`word number ${at} of it`));
+    const { end: ended, skimmed } = await same([begin, ...frames, end], hold);
+    expect(skimmed).toBeGreaterThan(2);
+    expect(ended.reason).toBe("balance");
+    expect(ended.last?.data).toContain("sequence_number");
   });
 });

@@ -263,9 +263,9 @@ function Sources({ sources, disabled, onChange }: SourcesProps) {
       <legend className="mb-1 text-dense">{t("editor.affinity.sources")}</legend>
       <ol className="flex flex-col gap-2">
         {sources.map((source, at) => (
-          <li key={at} className="flex items-center gap-2">
+          <li key={at} className="flex flex-wrap items-center gap-2">
             <select
-              className="select w-auto"
+              className="select w-auto max-sm:w-full"
               aria-label={t("editor.affinity.sourceType", { number: at + 1 })}
               disabled={disabled}
               value={source.type}

@@ -1,0 +1,200 @@
+// What the dashboard reads of the sums: its lines by time, who leads, and what the leaders used by time.
+// Refuses to read a user's far-flung hourly sums twice, and to add up figures that are not drawn.
+import { and, asc, desc, inArray, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
+import { sumOf } from "../../db/database.ts";
+import type { Database } from "../../db/database.ts";
+import type { Step, Stretch } from "../../shared/local-time.ts";
+import { sumParts } from "./coarse.ts";
+import type { SumField, SumPart } from "./coarse.ts";
+import { unitOf } from "./coarse-days.ts";
+import type { DashboardQuery, Dimension, Figure } from "./dashboard.ts";
+import type { LogFilter } from "./filter.ts";
+
+/** Series beyond are not counted one by one. */
+const MOST_RANKED = 50_000;
+/** A chart has no more series of its own. */
+const MOST_SERIES = 8;
+
+/** What a dashboard covers, in the units of its bars. */
+export interface Span {
+  from: number;
+  to: number;
+  step: Step;
+  stretches: readonly Stretch[];
+  /** Of the bars. */
+  zone: string;
+  filter: LogFilter;
+}
+
+/** The field that makes a series. */
+const SERIES_FIELD = {
+  model: "modelName",
+  user: "userId",
+  channel: "channelId",
+  key: "tokenId",
+} as const satisfies Record<Dimension, SumField>;
+
+export function tokenSum(table: SumPart["table"]): SQL {
+  return sql`${table.promptTokens} + ${table.completionTokens}`;
+}
+
+const figureOf = (table: SumPart["table"], figure: Figure): SQL | PgColumn =>
+  ({ quota: table.quota, count: table.count, tokens: tokenSum(table) })[figure];
+
+/** Ids that the figure was used by, the largest first. */
+async function ranking(db: Database, query: DashboardQuery, { from, to, filter }: Span) {
+  const field = SERIES_FIELD[query.by];
+  const parts = await sumParts(db, { filter, from, to, by: [field] });
+  const found = await Promise.all(
+    parts.map(({ table, where }) => {
+      const column = table[field] as PgColumn;
+      const value = figureOf(table, query.figure);
+      return db.reader
+        .select({ id: sql<string | number>`${column}`.as("id"), value: sumOf(value).as("value") })
+        .from(table as PgTable)
+        .where(where)
+        .groupBy(column)
+        .orderBy(desc(sql`value`), asc(sql`id`))
+        .limit(MOST_RANKED);
+    }),
+  );
+  const sums = new Map<string | number, number>();
+  for (const { id, value } of found.flat()) sums.set(id, (sums.get(id) ?? 0) + value);
+  return inRank(sums);
+}
+
+/** Ids with a value, the largest first. */
+function inRank(sums: ReadonlyMap<string | number, number>): (string | number)[] {
+  return [...sums]
+    .filter(([, value]) => value > 0)
+    .sort(([a, x], [b, y]) => y - x || (typeof a === "number" ? a - Number(b) : a < String(b) ? -1 : 1))
+    .map(([id]) => id);
+}
+
+/** How the sums are asked for that make up bars. */
+const timeOf = ({ step, zone }: Span) => (step === "hour" ? { isHourly: true } : { zone });
+
+/** What a part sums up by unit of time. */
+function linesOf(db: Database, { table, where, time, isDays }: SumPart, { step, stretches }: Span) {
+  const inner = db.reader
+    .select({
+      unit: sql`${isDays ? time : unitOf(time, step, stretches)}`.as("unit"),
+      quota: table.quota,
+      count: table.count,
+      tokens: tokenSum(table).as("tokens"),
+      ms: table.useTimeMs,
+      errors: table.errorCount,
+    })
+    .from(table as PgTable)
+    .where(where)
+    .as("found");
+  return db.reader
+    .select({
+      unit: inner.unit,
+      quota: sumOf(inner.quota),
+      count: sumOf(inner.count),
+      tokens: sumOf(sql`${inner.tokens}`),
+      ms: sumOf(inner.ms),
+      errors: sumOf(inner.errors),
+    })
+    .from(inner)
+    .groupBy(inner.unit);
+}
+
+/** One figure of a part by unit of time and by the field that makes the series. */
+function valuesOf(
+  db: Database,
+  { table, where, time, isDays }: SumPart,
+  { step, stretches }: Span,
+  { by, figure }: DashboardQuery,
+) {
+  const inner = db.reader
+    .select({
+      unit: sql`${isDays ? time : unitOf(time, step, stretches)}`.as("unit"),
+      id: sql`${table[SERIES_FIELD[by]]}`.as("id"),
+      value: sql`${figureOf(table, figure)}`.as("value"),
+    })
+    .from(table as PgTable)
+    .where(where)
+    .as("found");
+  return db.reader
+    .select({
+      unit: inner.unit,
+      id: sql<string | number>`${inner.id}`.as("id"),
+      value: sumOf(sql`${inner.value}`).as("value"),
+    })
+    .from(inner)
+    .groupBy(inner.unit, inner.id);
+}
+
+/** What was used by unit of time: without series, so that the coarsest sums do. */
+export async function linesByUnit(db: Database, span: Span) {
+  const { from, to, filter } = span;
+  const parts = await sumParts(db, { filter, from, to, ...timeOf(span) });
+  return (await Promise.all(parts.map((part) => linesOf(db, part, span)))).flat();
+}
+
+type Ids = readonly (string | number)[];
+
+interface UnitValue {
+  unit: unknown;
+  id: string | number;
+  /** Of the figure that the chart is split by. */
+  value: number;
+}
+
+interface Leaders {
+  /** Those that lead, the largest first, and how many there are in all. */
+  own: Ids;
+  size: number;
+  /** What they used by unit of time. */
+  rows: UnitValue[];
+}
+
+/** Who leads, and with what. */
+export async function leadersByUnit(db: Database, query: DashboardQuery, span: Span): Promise<Leaders> {
+  const { from, to, filter } = span;
+  const field = SERIES_FIELD[query.by];
+  const parts = await sumParts(db, { filter, from, to, by: [field], ...timeOf(span) });
+  const [only] = parts;
+  if (filter.userId !== undefined && only && parts.length === 1 && !only.isDays)
+    return leadersAtOnce(db, query, span, only);
+  const ranked = await ranking(db, query, span);
+  const own = ranked.slice(0, MOST_SERIES);
+  if (own.length === 0) return { own, size: 0, rows: [] };
+  const found = await Promise.all(
+    parts.map((part) => {
+      const column = part.table[field] as PgColumn;
+      return valuesOf(db, { ...part, where: and(part.each, inArray(column, [...own])) }, span, query);
+    }),
+  );
+  return { own, size: ranked.length, rows: found.flat() };
+}
+
+/** The same of a user's hourly sums: they lie far apart, so that they are read once for rank and bars. */
+async function leadersAtOnce(
+  db: Database,
+  query: DashboardQuery,
+  span: Span,
+  part: SumPart,
+): Promise<Leaders> {
+  const units = valuesOf(db, part, span, query);
+  const number = (name: string) => sql`d.${sql.identifier(name)}`.mapWith(Number);
+  const rows = await db.reader
+    .select({
+      unit: sql`d.unit`,
+      id: sql<string | number>`d.id`,
+      value: number("value"),
+      total: number("total"),
+      size: number("size"),
+    })
+    .from(
+      sql`(with units as materialized ${units}, leaders as (select id as leader, sum(value) as total, count(*) over () as size
+          from units group by id having sum(value) > 0 order by 2 desc, 1 limit ${sql.raw(String(MOST_SERIES))})
+        select units.*, total, size from units join leaders on leader = units.id) as d`,
+    );
+  const totals = new Map(rows.map((row) => [row.id, row.total]));
+  return { own: inRank(totals), size: rows[0]?.size ?? 0, rows };
+}

@@ -72,10 +72,8 @@ export function plainTextLength(shape: PlainShape, bytes: Uint8Array): number {
       } else at = hole === "digits" ? endOfDigits(bytes, begin) : endOfFiller(bytes, begin);
       if (at === -1) return -1;
     }
-    const end = at + last.length;
-    // The end of the chunk has been looked at.
-    if (end !== length && !isAt(bytes, at, last)) return -1;
-    at = end;
+    if (!isAt(bytes, at, last)) return -1;
+    at += last.length;
   }
   shape.textBytes = textBytes;
   return units;

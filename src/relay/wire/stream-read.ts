@@ -4,7 +4,7 @@ import { Failure } from "../../shared/failures.ts";
 import type { StreamEndReason } from "./stream-end.ts";
 import { passChunk, passRest, payAndGoOn } from "./stream-pass.ts";
 import { stop } from "./stream-state.ts";
-import type { ChunkRead, SendChunk, StreamState } from "./stream-state.ts";
+import type { ChunkRead, StreamState } from "./stream-state.ts";
 
 /**
  * Bun hands over half a megabyte at once when a client is slower than its upstream. Taken apart in one go, that much and
@@ -23,15 +23,6 @@ export function take(stream: StreamState): Promise<Uint8Array | undefined> {
   stream.onRead ??= (read) => taken(stream, read);
   stream.onBroken ??= (error) => broken(stream, error);
   return stream.pending.then(stream.onRead, stream.onBroken);
-}
-
-/** As `take`, for a client that waits: what came is sent in the same turn, and the promise tells when it has been. */
-export function takeAndSend(stream: StreamState, send: SendChunk): Promise<undefined> {
-  if (stream.unpaid || stream.unread) return take(stream).then(send);
-  stream.pending ??= stream.source.reader.read();
-  stream.onReadForClient ??= (read) => send(taken(stream, read));
-  stream.onBrokenForClient ??= (error) => send(broken(stream, error));
-  return stream.pending.then(stream.onReadForClient, stream.onBrokenForClient);
 }
 
 function taken(stream: StreamState, read: ChunkRead): Uint8Array | undefined {

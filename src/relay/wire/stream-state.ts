@@ -66,9 +66,6 @@ export interface StreamOptions {
 
 export type ChunkRead = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>["read"]>>;
 
-/** What becomes of a chunk that the client waits for; undefined = nothing came that it gets, and more is taken. */
-export type SendChunk = (chunk: Uint8Array | undefined) => Promise<undefined> | undefined;
-
 export interface StreamState {
   readonly source: StreamSource;
   readonly options: StreamOptions;
@@ -92,9 +89,6 @@ export interface StreamState {
   /** What a read and a broken one become: made once for the stream. */
   onRead: ((read: ChunkRead) => Uint8Array | undefined) | undefined;
   onBroken: ((error: unknown) => undefined) | undefined;
-  send: SendChunk | undefined;
-  onReadForClient: ((read: ChunkRead) => Promise<undefined> | undefined) | undefined;
-  onBrokenForClient: ((error: unknown) => Promise<undefined> | undefined) | undefined;
   /** What was read and not looked at yet. */
   unread: Uint8Array | undefined;
   /** The client's demand that is being met. */
@@ -149,9 +143,6 @@ export function newStreamState(source: StreamSource, options: StreamOptions): St
     pending: undefined,
     onRead: undefined,
     onBroken: undefined,
-    send: undefined,
-    onReadForClient: undefined,
-    onBrokenForClient: undefined,
     unread: undefined,
     taking: undefined,
     unpaid: undefined,

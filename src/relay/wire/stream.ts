@@ -5,7 +5,7 @@ import { Failure } from "../../shared/failures.ts";
 import { completionTokens } from "../../shared/usage.ts";
 import { endOfLeaving, isCut } from "./stream-end.ts";
 import type { StreamEnd } from "./stream-end.ts";
-import { hangUp, take, takeAndSend, watch } from "./stream-read.ts";
+import { hangUp, take, watch } from "./stream-read.ts";
 import { encoder, hasContent, newStreamState, stop } from "./stream-state.ts";
 import type { StreamOptions, StreamSource, StreamState } from "./stream-state.ts";
 
@@ -116,51 +116,39 @@ function clientBody(stream: StreamState, signal: AbortSignal): ReadableStream<Ui
   };
   if (signal.aborted) queueMicrotask(gone);
   else signal.addEventListener("abort", gone, { once: true });
-  const finish = async (): Promise<undefined> => {
-    const { end, sink } = stream;
-    if (stream.isGone || !end || !sink) return;
-    report(stream, end);
-    const tail = await stream.tail.promise;
-    signal.removeEventListener("abort", gone);
-    if (tail.length > 0) sink.enqueue(tail);
-    sink.close();
-  };
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
         stream.sink = controller;
         stream.lastSentMs = stream.timers.nowMs();
       },
-      pull(controller) {
-        if (stream.first === undefined) return meetDemand(stream, finish);
-        controller.enqueue(stream.first);
-        stream.first = undefined;
-        return undefined;
+      async pull(controller) {
+        if (stream.first !== undefined) {
+          controller.enqueue(stream.first);
+          stream.first = undefined;
+          return;
+        }
+        while (!stream.end && !stream.isGone) {
+          stream.taking ??= take(stream);
+          const chunk = await stream.taking;
+          stream.taking = undefined;
+          if (chunk === undefined) continue;
+          stream.lastSentMs = stream.lastByteMs;
+          if (stream.contentMs === undefined && hasContent(stream)) stream.contentMs = stream.lastByteMs;
+          if (!stream.isGone) controller.enqueue(chunk);
+          return;
+        }
+        if (stream.isGone || !stream.end) return;
+        report(stream, stream.end);
+        const tail = await stream.tail.promise;
+        signal.removeEventListener("abort", gone);
+        if (tail.length > 0) controller.enqueue(tail);
+        controller.close();
       },
       cancel: gone,
     },
     { highWaterMark: 0 },
   );
-}
-
-/**
- * Sends what comes next, or the end by `finish`. A chunk has two promises, that of its read and that of what becomes of it; an
- * async function would have twice as many, and a quarter of what a chunk costs.
- */
-function meetDemand(stream: StreamState, finish: () => Promise<undefined>): Promise<undefined> {
-  if (stream.end || stream.isGone) return finish();
-  const send = (stream.send ??= (chunk) => {
-    stream.taking = undefined;
-    if (chunk === undefined) return meetDemand(stream, finish);
-    stream.lastSentMs = stream.lastByteMs;
-    if (stream.contentMs === undefined && hasContent(stream)) stream.contentMs = stream.lastByteMs;
-    if (!stream.isGone) stream.sink?.enqueue(chunk);
-    return undefined;
-  });
-  // What reads on since before the release is this demand's.
-  const sending = stream.taking ? stream.taking.then(send) : takeAndSend(stream, send);
-  stream.taking = sending;
-  return sending;
 }
 
 /** Says once how the stream ended, whoever comes to it first: its client, one that left, or the end of the process. */

@@ -42,7 +42,10 @@ const WAITING_FILES = ["./test/http/connections-process.test.ts", "./test/attack
 const isHeavy = ({ name }: Group): boolean => name === "e2e" || name === "attack";
 export const isWaiting = ({ files }: Group): boolean => files.every((file) => WAITING_FILES.includes(file));
 
-/** A file belongs to the group of its first folder; everything that has no group of its own is a server test. */
+/**
+ * A file belongs to the group of its first folder; everything that has no group of its own is a server test. A test's limit only
+ * ends what hangs: it is twice what one has taken on a machine that others filled.
+ */
 export function groupFiles(files: readonly string[], filters: readonly string[]): Group[] {
   const wanted = files.filter(
     (file) => filters.length === 0 || filters.some((filter) => file.includes(filter)),
@@ -56,11 +59,11 @@ export function groupFiles(files: readonly string[], filters: readonly string[])
     {
       name: "server",
       files: wanted.filter((file) => !isIsland(file) && !isE2e(file) && !isAttack(file)),
-      flags: ["--timeout", "30000"],
+      flags: ["--timeout", "60000"],
     },
-    { name: "attack", files: wanted.filter(isAttack), flags: ["--timeout", "60000"] },
-    { name: "islands", files: wanted.filter(isIsland), flags: [...preload, "--timeout", "30000"] },
-    { name: "e2e", files: wanted.filter(isE2e), flags: ["--timeout", "60000"] },
+    { name: "attack", files: wanted.filter(isAttack), flags: ["--timeout", "120000"] },
+    { name: "islands", files: wanted.filter(isIsland), flags: [...preload, "--timeout", "60000"] },
+    { name: "e2e", files: wanted.filter(isE2e), flags: ["--timeout", "120000"] },
   ];
   return groups.filter((group) => group.files.length > 0);
 }

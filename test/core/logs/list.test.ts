@@ -41,8 +41,8 @@ const PART_INDEXES: Record<string, string> = {
   user_id_created_at: "logs_user_time",
   request_id: "logs_request",
   type_created_at_group_token_id_model_name: "logs_rare_types",
-  expr_type_created_at: "logs_rare_user",
-  model_name_type_created_at: "logs_rare_model",
+  expr_type_created_at_channel_id: "logs_rare_user",
+  model_name_type_created_at_channel_id: "logs_rare_model",
   channel_id_type_created_at: "logs_rare_channel",
 };
 

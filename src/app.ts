@@ -333,7 +333,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const prices = createPriceBook(options, () => clock.nowMs());
   const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
   const inbox = await createInbox({ ...base, reach, guard: guardOf(() => deps) });
-  falls.inbox = inbox;
+  falls.into(inbox);
   const sharedCaps = valkey && createSharedCaps(createSharedWire(valkey, clock), clock);
   const deps: Deps = {
     ...base,

@@ -9,6 +9,7 @@ import { connect } from "../../src/db/connect.ts";
 import type { ConnectSettings } from "../../src/db/connect.ts";
 import { fixedQuery, flightOf, q, rawQuery } from "../../src/db/database.ts";
 import type { Database } from "../../src/db/database.ts";
+import { sqlState } from "../../src/db/sql-state.ts";
 import { readEnv } from "../../src/env.ts";
 import { poolerMode } from "../../src/db/pooler.ts";
 import { startPgbouncer } from "../support/pgbouncer.ts";
@@ -153,9 +154,26 @@ describe.each([
         yield* q(tx.delete(marks).where(eq(marks.key, key)));
         return Number(rows?.[0]?.["value"]);
       });
-      return [Number(read?.["n"]), found];
+      // The same in one go with its commit; and one that fails in the middle, of which nothing stands.
+      const add = "insert into marks (key, value) values ($1, $2) returning value";
+      const drop = "delete from marks where key = $1 returning value";
+      const sent = await db.atomic(function* (tx) {
+        const flight = flightOf([fixedQuery(tx, add, [key, number]), fixedQuery(tx, drop, [key])]);
+        return Number((yield* q(flight))[1]?.[0]?.["value"]);
+      }, "at once");
+      const failed = db.atomic(function* (tx) {
+        const added = [key, `${key}-behind`].map((each) => fixedQuery(tx, add, [each, number]));
+        yield* q(
+          flightOf([...added.slice(0, 1), fixedQuery(tx, "select 1 / $1::int", [0]), ...added.slice(1)]),
+        );
+      }, "at once");
+      const error = await failed.catch(sqlState);
+      return [Number(read?.["n"]), found, sent, error];
     });
-    expect(await Promise.all(rounds)).toEqual(rounds.map((_each, number) => [number + 1, number + 1]));
+    expect(await Promise.all(rounds)).toEqual(
+      rounds.map((_each, number) => [number + 1, number + 1, number, "22012"]),
+    );
+    expect(await fixedQuery(db.orm, "select key from marks where key like 'pooled:%'", [])).toEqual([]);
   }, 20_000);
 
   test("changes are heard by id, and again after the pooler was killed and came back", async () => {

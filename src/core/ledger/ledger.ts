@@ -12,6 +12,7 @@ import { entryRow } from "../logs/rows.ts";
 import { creditSteps, tokenQuotaSteps } from "./credits.ts";
 import { createCommitGate } from "./durability.ts";
 import type { CommitGate, Durability } from "./durability.ts";
+import { withEnteredNote } from "./entered-note.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import type { GroupCommit } from "./group-commit.ts";
 import { endPending } from "./items.ts";
@@ -206,7 +207,11 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
 
 /** Where what is durable in the journal goes, and what answers wait for there. */
 function openStore(
-  deps: LedgerDeps & { databaseWaitMs: number; monotonicMs: () => number },
+  deps: LedgerDeps & {
+    databaseWaitMs: number;
+    monotonicMs: () => number;
+    fellBack: (fall: Fall) => void;
+  },
   {
     lease,
     journal,
@@ -214,11 +219,14 @@ function openStore(
   }: { lease: NodeLease; journal: WatchedJournal<LedgerItem>; outage: OutageWatch | undefined },
 ): { store: LedgerStore; gate: CommitGate | undefined; doubt: () => void } {
   const { client } = deps.db;
-  if (client)
-    return { store: createSqliteStore(client, { ...deps, lease, journal }), gate: undefined, doubt() {} };
+  const watched = (each: LedgerStore) => withEnteredNote(each, { ...deps, lease, journal });
+  if (client) {
+    const store = createSqliteStore(client, { ...deps, lease, journal });
+    return { store: watched(store), gate: undefined, doubt() {} };
+  }
   const store = createPostgresStore({ ...deps, lease, journal, answered: () => outage?.answered() });
   const doubt = (): void => store.doubt();
-  if (deps.durability !== "database" || !outage) return { store, gate: undefined, doubt };
+  if (deps.durability !== "database" || !outage) return { store: watched(store), gate: undefined, doubt };
   const gate = createCommitGate({
     ...deps,
     store,
@@ -227,7 +235,7 @@ function openStore(
     lastPosition: () => journal.lastPosition,
     oldestMs: () => journal.oldestMs(journal.lastPosition - store.backlog()),
   });
-  return { store, gate, doubt };
+  return { store: watched(store), gate, doubt };
 }
 
 /** Settlements become durable in the journal together; the store is woken for them. */

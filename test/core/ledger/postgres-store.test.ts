@@ -197,9 +197,9 @@ describe("journal of one node", () => {
   function wrap(db: Database): Database {
     return {
       ...db,
-      atomic: (body) => {
+      atomic: (body, way) => {
         transactions++;
-        const run = () => db.atomic(body);
+        const run = () => db.atomic(body, way);
         return (fault ? fault(run) : run()) as ReturnType<typeof db.atomic<never>>;
       },
     };

@@ -51,6 +51,20 @@ function numbers(isPostgres: boolean, from: number, to: number): string {
 
 const ofCalls = (column: string) => `sum(case when type = 2 then ${column} else 0 end)`;
 
+/** The hourly sums of all calls and errors of the log, where there are none yet. */
+export async function addHourlySums(deps: Pick<Deps, "db">): Promise<void> {
+  await statement(
+    deps,
+    `insert into rollups (hour, user_id, model_name, channel_id, token_id, "group", count, quota, prompt_tokens,
+      completion_tokens, use_time_ms, logged_count, logged_quota, error_count)
+    select created_at - created_at % 3600 as h, user_id,
+      case when type = 5 and channel_id = 0 then '' else model_name end, channel_id, token_id, "group", ${ofCalls("1")},
+      ${ofCalls("quota")}, ${ofCalls("prompt_tokens")}, ${ofCalls("completion_tokens")}, ${ofCalls("use_time_ms")},
+      ${ofCalls("1")}, ${ofCalls("quota")}, sum(case when type = 5 then 1 else 0 end)
+    from logs where type in (2, 5) group by 1, 2, 3, 4, 5, 6`,
+  );
+}
+
 /** Fills log and sums; `tell` hears what is done. Users, models and channels are used unevenly, as they are. */
 export async function fillLog(deps: FillDeps, rows: number, tell: (text: string) => void): Promise<void> {
   const { db, clock } = deps;
@@ -98,16 +112,7 @@ export async function fillLog(deps: FillDeps, rows: number, tell: (text: string)
   }
   for (const { sql: text } of indexes) await statement(deps, text);
   tell("indexes");
-  await statement(
-    deps,
-    `insert into rollups (hour, user_id, model_name, channel_id, token_id, "group", count, quota, prompt_tokens,
-      completion_tokens, use_time_ms, logged_count, logged_quota, error_count)
-    select created_at - created_at % 3600 as h, user_id,
-      case when type = 5 and channel_id = 0 then '' else model_name end, channel_id, token_id, "group", ${ofCalls("1")},
-      ${ofCalls("quota")}, ${ofCalls("prompt_tokens")}, ${ofCalls("completion_tokens")}, ${ofCalls("use_time_ms")},
-      ${ofCalls("1")}, ${ofCalls("quota")}, sum(case when type = 5 then 1 else 0 end)
-    from logs where type in (2, 5) group by 1, 2, 3, 4, 5, 6`,
-  );
+  await addHourlySums(deps);
   tell("hourly sums");
   const { rollupDays } = db.t;
   await db.orm

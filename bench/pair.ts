@@ -1,5 +1,7 @@
-// `bun bench/pair.ts <program> <program> [rounds] [concurrency, a steady rate as 1000/s, or streams]`: two builds side by side
-// on the same machine, or a build and `bare`, the proxy of this runtime that does nothing else. Each gets a second of load in turn, and each second is compared with the other's next to it, so that a
+// `bun bench/pair.ts [--limits] [NAME=value…] <program> [NAME=value…] <program> [rounds] [concurrency, a steady rate as 1000/s, or
+// streams]`: two builds side by side on the same machine, one in two environments, or a build and `bare`, the proxy of this runtime
+// that does nothing else. `REDIS_URL=own` is a Redis started for it; with `--limits` keys have limits that are never reached.
+// Each gets a second of load in turn, and each second is compared with the other's next to it, so that a
 // noisy minute hits both. The first seconds, in which the engine still compiles, are told apart from what comes after.
 // Refuses to print a rate without its fellow: on a shared machine only the quotient means something.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -8,7 +10,9 @@ import { join, resolve } from "node:path";
 import { origin, startGateway, withCpu } from "./gateway.ts";
 import type { Job, LoadResult, Target } from "./load.ts";
 import { LOAD_CORE, SUBJECT_CORE, pinSelf, runForJson, startWithPort } from "./processes.ts";
+import { LIMITS, startOwnRedis } from "./ratios.ts";
 import { perSecond } from "./report.ts";
+import type { TestRedis } from "../test/support/redis.ts";
 import { closedLoop, ensureWrk } from "./wrk.ts";
 
 interface Side {
@@ -87,9 +91,26 @@ function say(what: string, sides: readonly Side[], resultsOf: (side: Side) => re
   }
 }
 
-const [first, second, rounds = "15", load = "32"] = process.argv.slice(2);
-if (first === undefined || second === undefined) {
-  console.error("usage: bun bench/pair.ts <program> <program> [rounds] [concurrency | rate/s | streams]");
+const words = process.argv.slice(2).filter((word) => word !== "--limits");
+const limits = process.argv.includes("--limits") ? LIMITS : undefined;
+
+/** Settings before a program are its own. */
+function nextProgram(): { program: string | undefined; env: Record<string, string> } {
+  const env: Record<string, string> = {};
+  for (let word = words[0]; word?.includes("="); word = words[0]) {
+    const at = word.indexOf("=");
+    env[word.slice(0, at)] = word.slice(at + 1);
+    words.shift();
+  }
+  return { program: words.shift(), env };
+}
+
+const programs = [nextProgram(), nextProgram()];
+const [rounds = "15", load = "32"] = words;
+if (programs.some(({ program }) => program === undefined)) {
+  console.error(
+    "usage: bun bench/pair.ts [--limits] [NAME=value…] <program> [NAME=value…] <program> [rounds] [concurrency | rate/s | streams]",
+  );
   process.exit(2);
 }
 ensureWrk();
@@ -98,9 +119,11 @@ const dir = mkdtempSync(join(tmpdir(), "weir-pair-"));
 const mock = await startWithPort(LOAD_CORE, [process.execPath, here("mock-upstream.ts")]);
 const http = await startWithPort(LOAD_CORE, [process.execPath, here("http-mock.ts")]);
 const sides: Side[] = [];
+let redis: TestRedis | undefined;
 try {
-  for (const name of [first, second]) {
-    if (name === BARE) {
+  for (const { program = "", env } of programs) {
+    const name = [...Object.entries(env).map((pair) => pair.join("=")), program].join(" ");
+    if (program === BARE) {
       const running = await startWithPort(SUBJECT_CORE, [
         process.execPath,
         here("bare-proxy.ts"),
@@ -110,10 +133,14 @@ try {
       sides.push({ name, target, stop: running.stop, cold: [], results: [] });
       continue;
     }
-    const command = name.endsWith(".ts") ? [process.execPath, resolve(name)] : [resolve(name)];
+    if (env["REDIS_URL"] === "own") {
+      redis ??= await startOwnRedis();
+      env["REDIS_URL"] = redis.url;
+    }
+    const command = program.endsWith(".ts") ? [process.execPath, resolve(program)] : [resolve(program)];
     const own = join(dir, String(sides.length));
     mkdirSync(own);
-    const { target, running } = await startGateway(command, own, mock.port, http.port);
+    const { target, running } = await startGateway(command, own, mock.port, http.port, { env, limits });
     sides.push({ name, target, stop: running.stop, cold: [], results: [] });
   }
   for (let second = 0; second < COLD_SECONDS; second++)
@@ -125,7 +152,7 @@ try {
   say("warm", sides, ({ results }) => results);
 } finally {
   for (const { stop } of sides) await stop();
-  await Promise.all([mock.stop(), http.stop()]);
+  await Promise.all([mock.stop(), http.stop(), redis?.remove()]);
   rmSync(dir, { recursive: true, force: true });
 }
 process.exit(0);

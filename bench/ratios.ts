@@ -4,6 +4,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { startRedis } from "../test/support/redis.ts";
+import type { TestRedis } from "../test/support/redis.ts";
 import { createPostgresDatabase } from "../test/support/postgres.ts";
 import { type Gateway, startGateway, withCpu } from "./gateway.ts";
 import type { Job, LoadResult, Target } from "./load.ts";
@@ -91,7 +92,14 @@ export async function startOnPostgres(
 
 const MOST_MISSED = 0.01;
 /** Never reached, and asked about with every call; what is open is told at its end. */
-const LIMITS = { rpm_limit: 1_000_000_000, max_concurrency: 1_000_000 } as const;
+export const LIMITS = { rpm_limit: 1_000_000_000, max_concurrency: 1_000_000 } as const;
+
+/** It would have a machine of its own: here it comes to its turn before the load. */
+export async function startOwnRedis(): Promise<TestRedis> {
+  const redis = await startRedis();
+  if (redis.pid !== undefined) Bun.spawnSync(["renice", "-n", "-19", "-p", String(redis.pid)]);
+  return redis;
+}
 
 /** Two gateways whose key has limits, one of them with a Redis of its own; all end with `stop`. */
 export async function startLimited(
@@ -99,9 +107,7 @@ export async function startLimited(
   dir: string,
   upstreams: readonly [upstreamPort: number, httpPort: number],
 ): Promise<{ limited: Target; shared: Target; stop: () => Promise<void> }> {
-  const redis = await startRedis();
-  // It would have a machine of its own: here it comes to its turn before the load.
-  if (redis.pid !== undefined) Bun.spawnSync(["renice", "-n", "-19", "-p", String(redis.pid)]);
+  const redis = await startOwnRedis();
   const running: Gateway[] = [];
   const stop = async (): Promise<void> => {
     for (const gateway of running) await gateway.running.stop();

@@ -609,11 +609,13 @@ export function buildSchema(d: Dialect) {
       d
         .index("logs_rare_user")
         // As the query has it: SQLite would take the index of all the user's rows.
-        .on(sql`(${t.userId} + 0)`, t.type, t.createdAt)
+        // Which of them no channel was asked for stands in it.
+        .on(sql`(${t.userId} + 0)`, t.type, t.createdAt, t.channelId)
         .where(sql`(${t.type} + 0) <> 2`),
       d
         .index("logs_rare_model")
-        .on(t.modelName, t.type, t.createdAt)
+        // So are those counted that no sum has under their model (core/logs/filter.ts).
+        .on(t.modelName, t.type, t.createdAt, t.channelId)
         .where(sql`(${t.type} + 0) <> 2`),
       d
         .index("logs_rare_channel")

@@ -197,7 +197,7 @@ function sessionSettings(env: Env, deps: Deps, secret: string): SessionSettings 
       env.limits,
       clock,
       (address) => inRanges(address, officeRanges),
-      valkey && createSharedAttempts(valkey, seal),
+      valkey && createSharedAttempts(valkey, seal, () => deps.ledger.place().nodes),
     ),
     secret,
     visitors: createVisitors(parseRanges(env.trustedProxies)),
@@ -250,7 +250,7 @@ function beginWork(
     relay,
     watch,
     probe,
-    readiness: createReadiness(() => ledger.condition()),
+    readiness: createReadiness(() => ledger.condition(), deps.valkey),
     worker: env.worker,
     moving: createMoving(deps),
     metrics: { text: () => metrics.text(), token: env.metricsToken },
@@ -333,7 +333,7 @@ export async function createServices(env: Env, overrides: Overrides = {}): Promi
   const prices = createPriceBook(options, () => clock.nowMs());
   const reach = createReach(env.upstreamNetworks, clock, overrides.lookup, !env.hasProxy);
   const inbox = await createInbox({ ...base, reach, guard: guardOf(() => deps) });
-  falls.inbox = inbox;
+  falls.into(inbox);
   const sharedCaps = valkey && createSharedCaps(createSharedWire(valkey, clock), clock);
   const deps: Deps = {
     ...base,

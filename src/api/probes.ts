@@ -6,7 +6,7 @@ import { checkedBy } from "../http/session.ts";
 
 const open = checkedBy("nobody: probe");
 
-function answer(told: { status: string; worker?: number }, code: number): Response {
+function answer(told: { status: string; worker?: number; valkey?: string }, code: number): Response {
   return Response.json(told, { status: code, headers: { "cache-control": "no-store" } });
 }
 
@@ -18,8 +18,8 @@ export function probes(readiness: Readiness, worker: number | undefined) {
     .get(
       "/readyz",
       async () => {
-        const { isReady, status } = readiness.look();
-        return answer({ status }, isReady ? 200 : 503);
+        const { isReady, ...told } = readiness.look();
+        return answer(told, isReady ? 200 : 503);
       },
       open,
     );

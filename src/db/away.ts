@@ -23,13 +23,28 @@ const CODES = new Set([
  * going down or coming up; as the ledger counts them.
  */
 const STATES = /^(08|25006|53|55000|57P)/;
+/**
+ * Poolers call everything that goes wrong behind them a violation of the protocol. What is one, or was refused for good (an
+ * unknown parameter, a wrong password), does not get better by waiting.
+ */
+const POOLER_STATE = "08P01";
+const POOLER_AWAY =
+  /query_wait_timeout|client_login_timeout|no more connections|server login|connect to server|server conn|server disconnect|shut/i;
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 250;
 
 /** Coming again helps. Give it errors of the driver only: other sockets break with the same codes. */
 export function isAway(error: unknown): boolean {
   const state = sqlState(error);
+  if (state === POOLER_STATE) return POOLER_AWAY.test(textOf(error));
   return CODES.has(state) || STATES.test(state);
+}
+
+/** What the error and its causes say. */
+function textOf(error: unknown): string {
+  let text = "";
+  for (let e: unknown = error; e instanceof Error; e = e.cause) text += `${e.message}\n`;
+  return text;
 }
 
 /** It answers, and takes nothing that is written: a standby, or a server without room on its disk. */

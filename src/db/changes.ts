@@ -7,7 +7,7 @@ import { sql } from "drizzle-orm";
 import type { Sql } from "postgres";
 import { randomBytes } from "node:crypto";
 import { schema } from "../../drizzle/postgres.ts";
-import { q } from "./database.ts";
+import { EVERYTHING, q } from "./database.ts";
 import { DeadlineExceeded, within } from "./deadline.ts";
 import { lookEvery } from "./look-around.ts";
 import type { ChangeKind, ChangeListener, Orm, Steps } from "./database.ts";
@@ -16,7 +16,7 @@ import type { RowChanges } from "./row-changes.ts";
 const CHANNEL = "weir";
 /** Of the carrier, which puts the site's prefix before it. */
 const CARRIED_CHANNEL = "changes";
-const VERSION_PREFIX = "version:";
+export const VERSION_PREFIX = "version:";
 /**
  * A version that the table has, and that no announcement has brought in the time that one may be on its way, was lost: a
  * round, that time and the reading anew stay within a second.
@@ -25,10 +25,8 @@ const POLL_MS = 500;
 const ON_ITS_WAY_MS = 250;
 /** A connection that is open and silent is given up then: the next round asks again. */
 const ANSWER_MS = 5000;
-const VERSIONS = "select key, value from marks where key like $1";
 /** PostgreSQL carries 8000 bytes; a longer list of ids is announced as "everything of this kind". */
 const MAX_PAYLOAD_CHARS = 7000;
-const EVERYTHING = "*";
 
 /**
  * A second, quicker way for announcements (src/db/valkey.ts), which may lose them, or bring them twice or out of order: the
@@ -83,18 +81,30 @@ const lost = (versions: Versions, kind: string): void => tell(versions, kind, (l
 /** Kinds that are noted by triggers (drizzle/row-changes.ts); accounts and keys are asked for by who keeps them. */
 export const FED_KINDS = ["channels", "costs", "inbox"] as const;
 
-/** What was written of these tables, whether or not anybody announces it. `isFirst`: nobody has read anything yet. */
-async function askForRows(
+/**
+ * One question for both: which versions the table has, and what was written of the tables that are noted, whether or not anybody
+ * announces it. The first time it only learns where they stand. True where a version has not been heard of yet.
+ */
+async function look(
   versions: Versions,
   { rows, answerMs = ANSWER_MS }: ChangeFeedDeps,
   isFirst: boolean,
-): Promise<void> {
-  const told = await within(answerMs, rows.next()).catch((error: unknown) => {
+): Promise<boolean> {
+  const before = new Map([...versions.known].map(([kind, { version }]) => [kind, version]));
+  const { told, marks } = await within(answerMs, rows.look()).catch((error: unknown) => {
     // What an answer told that came too late is told to nobody.
     if (error instanceof DeadlineExceeded) FED_KINDS.forEach((kind) => versions.failed.add(kind));
     throw error;
   });
-  if (isFirst) return;
+  const isBehind = compare(versions, before, marks);
+  if (!isFirst) tellOfRows(versions, told);
+  return isBehind;
+}
+
+function tellOfRows(
+  versions: Versions,
+  told: Readonly<Record<(typeof FED_KINDS)[number], number[]>> | undefined,
+): void {
   for (const kind of FED_KINDS) {
     const ids = told?.[kind];
     if (!ids) lost(versions, kind);
@@ -130,23 +140,18 @@ function hear(versions: Versions, { self, isInOrder }: Hearing, payload: string)
 }
 
 /**
- * Compares the versions in the table with those that were heard; the first time it only learns them. True where one has not
- * been heard of yet.
+ * Compares the versions in the table with those that were heard, `before` the table was asked; the first time it only learns
+ * them. True where one has not been heard of yet.
  */
-async function compare(
+function compare(
   versions: Versions,
-  { client, answerMs = ANSWER_MS }: ChangeFeedDeps,
-): Promise<boolean> {
+  before: ReadonlyMap<string, number>,
+  marks: ReadonlyMap<string, number>,
+): boolean {
   const { known, hasMarks } = versions;
-  const before = new Map([...known].map(([kind, { version }]) => [kind, version]));
-  const rows = await within(
-    answerMs,
-    client.unsafe<{ key: string; value: string }[]>(VERSIONS, [`${VERSION_PREFIX}%`]),
-  );
   let isBehind = false;
-  for (const { key, value: text } of rows) {
+  for (const [key, value] of marks) {
     const kind = key.slice(VERSION_PREFIX.length);
-    const value = Number(text);
     const state = known.get(kind);
     if (!state) {
       known.set(kind, { version: hasMarks ? 0 : value, seen: value });
@@ -227,8 +232,7 @@ export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
     isComparing = true;
     try {
       await listen();
-      const isBehind = await compare(versions, deps);
-      await askForRows(versions, deps, false);
+      const isBehind = await look(versions, deps, false);
       const failed = [...versions.failed];
       versions.failed.clear();
       failed.forEach((kind) => lost(versions, kind));
@@ -243,8 +247,7 @@ export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
   }
 
   async function start(): Promise<void> {
-    await compare(versions, deps);
-    await askForRows(versions, deps, true);
+    await look(versions, deps, true);
     if (isClosed) return;
     stopPolling = lookEvery(POLL_MS, () => void round());
     await round();

@@ -75,6 +75,9 @@ export class DatabaseBusy extends Error {
   }
 }
 
+/** Announced in place of ids: all of the kind. */
+export const EVERYTHING = "*";
+
 /** What nodes keep in memory and tell each other about; prices are options. */
 export type ChangeKind = "users" | "tokens" | "channels" | "options" | "sessions" | "inbox" | "costs";
 
@@ -106,8 +109,10 @@ export interface Database {
    * request can interleave; a file that another process holds is waited for beside the event loop, then DatabaseBusy is
    * thrown. On PostgreSQL it is retried on deadlock and serialisation failure, so the body must be repeatable. Never
    * catch and go on inside: PostgreSQL has aborted the transaction after a failed statement.
+   * `at once`, on PostgreSQL: the body yields one flight and nothing else, which is sent with its commit. It goes on after that:
+   * what must stop it must be an error of a statement.
    */
-  atomic<T>(body: (tx: Orm) => Steps<T>): Promise<T>;
+  atomic<T>(body: (tx: Orm) => Steps<T>, way?: "at once"): Promise<T>;
   /**
    * Tells other nodes what changed, by its ids; call it after the commit. Nothing to do on SQLite, which has one
    * process. Each announcement raises the kind's version, so that a lost one is noticed within a second.

@@ -4,8 +4,9 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import type { Sql } from "postgres";
 import { schema } from "../../drizzle/postgres.ts";
-import { createChangeFeed, FED_KINDS } from "./changes.ts";
-import type { Database, Orm, Steps } from "./database.ts";
+import { sendAtOnce } from "./at-once.ts";
+import { createChangeFeed, FED_KINDS, VERSION_PREFIX } from "./changes.ts";
+import type { Database, Flight, Orm, Steps } from "./database.ts";
 import { createRowChanges } from "./row-changes.ts";
 import { sqlState } from "./sql-state.ts";
 
@@ -106,7 +107,7 @@ function cancelledBy(client: Sql, signal: AbortSignal): Sql {
 export function postgresDatabase(client: Sql, session = client): Database {
   const orm = drizzle(client, { casing: "snake_case" });
   let heard = () => {};
-  const rows = createRowChanges(orm as unknown as Orm, FED_KINDS, () => performance.now());
+  const rows = createRowChanges(orm as unknown as Orm, FED_KINDS, () => performance.now(), VERSION_PREFIX);
   const changes = createChangeFeed({ client, session, rows, answered: () => heard() });
 
   async function run<T>(body: (tx: Orm) => Steps<T>): Promise<T> {
@@ -122,6 +123,15 @@ export function postgresDatabase(client: Sql, session = client): Database {
     return result;
   }
 
+  async function runAtOnce<T>(body: (tx: Orm) => Steps<T>): Promise<T> {
+    const steps = body(orm as unknown as Orm);
+    const first = steps.next();
+    if (first.done) return first.value;
+    const end = steps.next(await sendAtOnce(client, (first.value as Flight).parts));
+    if (!end.done) throw new Error("what is sent at once is one flight");
+    return end.value;
+  }
+
   return {
     kind: "postgres",
     client: undefined,
@@ -131,10 +141,10 @@ export function postgresDatabase(client: Sql, session = client): Database {
     bulkReader: orm as unknown as Orm,
     readerUntil: (signal) => drizzle(cancelledBy(client, signal), { casing: "snake_case" }) as unknown as Orm,
     giveBack: async () => 0,
-    async atomic(body) {
+    async atomic(body, way) {
       for (let tries = 1; ; tries++) {
         try {
-          return await run(body);
+          return await (way === "at once" ? runAtOnce(body) : run(body));
         } catch (error) {
           if (tries >= MAX_TRIES || !RETRYABLE.has(sqlState(error))) throw error;
         }

@@ -8,6 +8,14 @@ import type { Orm } from "./database.ts";
 /** Kinds that are noted. */
 export type NotedKind = "users" | "tokens" | "channels" | "costs" | "inbox";
 
+/** One look: what was written of which kind, and the marks that were asked for with it. */
+interface RowLook<K extends NotedKind> {
+  /** Undefined where that is not known. */
+  told: Readonly<Record<K, number[]>> | undefined;
+  /** Value by key. */
+  marks: ReadonlyMap<string, number>;
+}
+
 export interface RowChanges<K extends NotedKind> {
   /**
    * Ids of the rows whose writers have committed since the call before; undefined where that is not known: the first time,
@@ -15,6 +23,8 @@ export interface RowChanges<K extends NotedKind> {
    * Nothing is lost then, nor where the caller does not wait for the answer: the next call tells it.
    */
   next(): Promise<Readonly<Record<K, number[]>> | undefined>;
+  /** The same, together with the marks whose keys begin as the caller of `createRowChanges` said: one question for both. */
+  look(): Promise<RowLook<K>>;
 }
 
 /** Sees no transaction as new. */
@@ -50,7 +60,9 @@ const NEW_ONES = `with fresh as materialized (
     extract(epoch from clock_timestamp())::float8 * 1000 as at_ms,
     (select count(*) from fresh where ids is null)::int as many,
     (select json_object_agg(kind, ids)::text from (
-      select kind, array_agg(distinct id) as ids from fresh, unnest(ids) as id group by kind) as each) as told`;
+      select kind, array_agg(distinct id) as ids from fresh, unnest(ids) as id group by kind) as each) as told,
+    case when $3::text <> '' then
+      (select json_object_agg(key, value)::text from marks where key like $3::text || '%') end as marks`;
 
 /**
  * What a snapshot of a minute ago saw has been told to everybody who still asks. A copied database brings transactions of
@@ -60,11 +72,12 @@ const TRIM = `with turn as materialized (select pg_try_advisory_xact_lock(${TRIM
   delete from row_changes where (select mine from turn) and kind <> '${MARK_KIND}'
     and (pg_visible_in_snapshot(xact, $1::text::pg_snapshot) or xact >= pg_snapshot_xmax(pg_current_snapshot()))`;
 
-/** `monotonicMs` is a steady clock. */
+/** `monotonicMs` is a steady clock. `markPrefix`: of the marks that `look` brings along; empty: none. */
 export function createRowChanges<K extends NotedKind>(
   orm: Orm,
   kinds: readonly K[],
   monotonicMs: () => number,
+  markPrefix = "",
 ): RowChanges<K> {
   const list = kinds.join(",");
   let calls = 0;
@@ -82,27 +95,34 @@ export function createRowChanges<K extends NotedKind>(
   }
 
   return {
-    async next() {
-      const atMs = monotonicMs();
-      const call = ++calls;
-      const [found] = await fixedQuery(orm, NEW_ONES, [last?.snapshot ?? NOTHING_NEW, list]);
-      // Whoever gave it up and asked again must not miss what this answer alone would tell.
-      if (!found || call !== calls) throw new Error("the answer came too late");
-      // Without a mark notes may be gone too: it is written, and everything is read anew behind it.
-      const mark = found["mark"] ?? (await fixedQuery(orm, WRITE_MARK, []))[0]?.["mark"];
-      const snapshot = String(found["snapshot"]);
-      const server = `${found["server"]} ${mark ?? ""}`;
-      const serverMs = Number(found["at_ms"]);
-      // By the server's clock too: this machine's stands still while the machine does.
-      const isRecent = last && Math.max(atMs - last.atMs, serverMs - last.serverMs) <= MAX_GAP_MS;
-      const isKnown = isRecent === true && last?.server === server && found["many"] === 0;
-      // The numbers of another server's transactions say nothing of this one's.
-      if (last?.server !== server) earlier.length = 0;
-      last = { snapshot, server, atMs, serverMs };
-      await trim(snapshot, atMs).catch(() => undefined);
-      if (!isKnown) return undefined;
-      const told = JSON.parse(String(found["told"] ?? "{}")) as Partial<Record<K, number[]>>;
-      return Object.fromEntries(kinds.map((kind) => [kind, told[kind] ?? []])) as Record<K, number[]>;
-    },
+    next: async () => (await look()).told,
+    look,
   };
+
+  async function look(): Promise<RowLook<K>> {
+    const atMs = monotonicMs();
+    const call = ++calls;
+    const [found] = await fixedQuery(orm, NEW_ONES, [last?.snapshot ?? NOTHING_NEW, list, markPrefix]);
+    // Whoever gave it up and asked again must not miss what this answer alone would tell.
+    if (!found || call !== calls) throw new Error("the answer came too late");
+    // Without a mark notes may be gone too: it is written, and everything is read anew behind it.
+    const mark = found["mark"] ?? (await fixedQuery(orm, WRITE_MARK, []))[0]?.["mark"];
+    const snapshot = String(found["snapshot"]);
+    const server = `${found["server"]} ${mark ?? ""}`;
+    const serverMs = Number(found["at_ms"]);
+    // By the server's clock too: this machine's stands still while the machine does.
+    const isRecent = last && Math.max(atMs - last.atMs, serverMs - last.serverMs) <= MAX_GAP_MS;
+    const isKnown = isRecent === true && last?.server === server && found["many"] === 0;
+    // The numbers of another server's transactions say nothing of this one's.
+    if (last?.server !== server) earlier.length = 0;
+    last = { snapshot, server, atMs, serverMs };
+    await trim(snapshot, atMs).catch(() => undefined);
+    const marks = new Map(
+      Object.entries(JSON.parse(String(found["marks"] ?? "{}")) as Record<string, number>),
+    );
+    if (!isKnown) return { told: undefined, marks };
+    const ids = JSON.parse(String(found["told"] ?? "{}")) as Partial<Record<K, number[]>>;
+    const told = Object.fromEntries(kinds.map((kind) => [kind, ids[kind] ?? []])) as Record<K, number[]>;
+    return { told, marks };
+  }
 }

@@ -66,6 +66,10 @@ export interface Valkey extends Pick<ValkeyChannels, "subscribe"> {
   /** To all processes of the site, this one too; lost where the server is away. */
   publish(channel: string, text: string): void;
   state(): ValkeyState;
+  /** It is asked. */
+  isUp(): boolean;
+  /** An answer that came counts as missed: whoever asked decides by what this process knows. */
+  disbelieve(): void;
   /** On the steady clock: since when it is asked; of the last time where it is away. */
   upSinceMs(): number;
   close(): void;
@@ -193,6 +197,14 @@ class SharedStore implements Valkey {
 
   state(): ValkeyState {
     return { isUp: this.#isUp, reason: this.#reason, missed: this.#missed };
+  }
+
+  isUp(): boolean {
+    return this.#isUp;
+  }
+
+  disbelieve(): void {
+    this.#missed += 1;
   }
 
   upSinceMs(): number {

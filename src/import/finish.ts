@@ -6,7 +6,7 @@ import { buildCoarse } from "../core/ledger/coarse-build.ts";
 import { openCoarse } from "../core/logs/coarse-state.ts";
 import { createOptions } from "../core/options/store.ts";
 import { IMPORTED_SITE } from "../core/site/maintenance.ts";
-import { q, rawQuery } from "../db/database.ts";
+import { EVERYTHING, q, rawQuery } from "../db/database.ts";
 import type { Database, Orm, Steps } from "../db/database.ts";
 import { Role } from "../shared/enums.ts";
 import type { ImportContext } from "./context.ts";
@@ -46,7 +46,7 @@ interface FinishDeps extends Pick<ImportContext, "seal"> {
   clock: { nowMs(): number; monotonicMs(): number };
 }
 
-/** Nobody but root gets in, and nothing leaves by itself. Whoever serves the database reads its options anew. */
+/** Nobody but root gets in, and nothing leaves by itself. Whoever serves the database reads all of its options anew. */
 export function* closeSite(db: Database, tx: Orm): Steps<void> {
   const { options } = db.t;
   for (const [key, value] of Object.entries(IMPORTED_SITE))
@@ -57,6 +57,8 @@ export function* closeSite(db: Database, tx: Orm): Steps<void> {
         .onConflictDoUpdate({ target: options.key, set: { value } })
         .returning({ key: options.key }),
     );
+  // Those that the import wrote before, too: other processes heard of none of them.
+  yield* db.announceSteps(tx, "options", [EVERYTHING]);
 }
 
 export async function finishImport(

@@ -7,6 +7,7 @@ import type { ImportSign } from "../core/site/import-sign.ts";
 import { IMPORTED_SITE } from "../core/site/maintenance.ts";
 import { holdSetup, setupFailure, setupState } from "../core/site/setup.ts";
 import type { SetupImport, SetupImportState } from "../core/site/setup.ts";
+import { EVERYTHING } from "../db/database.ts";
 import type { Language } from "../shared/enums.ts";
 import type { Progress } from "./context.ts";
 import { parseSource, sourceName, SourceRefused } from "./dsn.ts";
@@ -22,8 +23,6 @@ import { readState } from "./state.ts";
 /** Whoever looks gets the report before the process begins anew; where nobody looks, so long later. */
 const LAST_LOOK_MS = 1500;
 const NOBODY_MS = 60_000;
-/** In place of ids. */
-const EVERYTHING = "*";
 
 export interface SetupJobDeps extends Pick<Deps, "db" | "seal" | "clock" | "logger" | "options" | "version"> {
   /** Begins the process anew: everything that it knows is of the empty site. */

@@ -71,6 +71,15 @@ function nodeFacts(t: Translate, figures: NodeFigures, nowMs: number): StatusFac
     ...(figures.durability === ""
       ? []
       : [{ label: t("status.durability"), value: t(`status.durability_${figures.durability}`) }]),
+    ...(figures.valkey === ""
+      ? []
+      : [
+          {
+            label: t("status.valkey"),
+            value: t(`status.valkey_${figures.valkey}`),
+            tone: figures.valkey === "up" ? ("success" as const) : ("warning" as const),
+          },
+        ]),
     {
       label: t("status.disk"),
       value: t("status.freeText", {

@@ -270,8 +270,10 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
         method === "GET" && !path.includes("*") && !/\/(logout|user\/token|test|update_)/.test(path),
     );
     expect(routes.length).toBeGreaterThan(100);
+    // Pages are made of what the calls answer: on PostgreSQL only the long run looks at them as well.
+    const hasPages = database === "sqlite" || Bun.env["WEIR_LONG"] === "1";
     const texts: [string, string][] = [];
-    for (const { path } of [...routes, ...pages])
+    for (const { path } of [...routes, ...(hasPages ? pages : [])])
       for (const as of [root, ada, undefined]) {
         const query = path.startsWith("/api/") ? "?page_size=100&size=100" : "";
         const at = path.replaceAll(/:\w+/g, (name) =>
@@ -289,7 +291,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       "/api/option/ as root",
     ])
       expect(texts.find(([each]) => each === name)?.[1]).toContain('"success":true');
-    for (const name of ["/node as root", "/channel as root", "/token as ada"])
+    for (const name of hasPages ? ["/node as root", "/channel as root", "/token as ada"] : [])
       expect(texts.find(([each]) => each === name)?.[1]).toContain("data-shell=");
     expect(texts.find(([each]) => each === "/api/log/export as root")?.[1]).toContain("account.registered");
   });

@@ -18,7 +18,7 @@ import { IS_LONG, longCalls, startSite } from "./site.ts";
 import type { Site } from "./site.ts";
 
 /** Beside every whole file's fate. Each place is a start of the program and two looks at its books. */
-const PLACES = IS_LONG ? 4000 : 24;
+const PLACES = IS_LONG ? 4000 : 12;
 /** Processes at once. */
 const LANES = 2;
 /** A start neither serves nor is refused: that is a hang. */

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connectFrom } from "../support/outsider.ts";
 import { promptOf } from "../support/mock-upstream.ts";
+import { processorTimeOf, slownessSince } from "../support/processes.ts";
 import { callPlan, forgetPeak, memoryOf, MODELS, startSite } from "./site.ts";
 import type { Site } from "./site.ts";
 
@@ -22,11 +23,15 @@ describe("memory", () => {
   });
   afterAll(() => site.remove());
 
-  /** By how many MiB the peak rose, and the longest wait of somebody else in the meantime. */
+  /**
+   * By how many MiB the peak rose, and the longest wait of somebody else in the meantime, as if the machine had nothing else to
+   * do than both.
+   */
   async function grown(attack: () => Promise<unknown>): Promise<{ mib: number; longestWaitMs: number }> {
     const pid = site.server.pid ?? 0;
     await forgetPeak(pid);
     const before = (await memoryOf(pid)).now;
+    const begun = [pid, process.pid].map((each) => ({ pid: each, since: processorTimeOf(each) }));
     let isOver = false;
     let longestWaitMs = 0;
     const visitor = (async () => {
@@ -41,8 +46,10 @@ describe("memory", () => {
     isOver = true;
     await visitor;
     const mib = (await memoryOf(pid)).peak - before;
-    console.log(`${Math.round(mib)} MiB more, longest wait ${Math.round(longestWaitMs)} ms`);
-    return { mib, longestWaitMs };
+    const slowness = Math.max(...begun.map((each) => slownessSince(each.pid, each.since)));
+    const told = `longest wait ${Math.round(longestWaitMs)} ms, processor ${slowness.toFixed(1)} times as slow`;
+    console.log(`${Math.round(mib)} MiB more, ${told}`);
+    return { mib, longestWaitMs: longestWaitMs / slowness };
   }
 
   test("C4: a dozen large unfinished sign-ins", async () => {

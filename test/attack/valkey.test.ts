@@ -10,8 +10,11 @@ import { callPlan, startSite } from "./site.ts";
 import type { Person, Site } from "./site.ts";
 
 const ROUNDS = 8;
+const TIMED_CALLS = 40;
 /** A process that says nothing is forgotten after 10 seconds. */
 const FORGOTTEN_MS = 20_000;
+/** A question that is not answered holds nobody up for longer. */
+const MOST_ADDED_MS = 5;
 const AWAY = /"Valkey is away[^"]*"/g;
 
 let redis: TestRedis;
@@ -63,6 +66,21 @@ async function passed(count: number, key: string, plan: Record<string, unknown> 
   return all.filter(({ status }) => status === 200).length;
 }
 
+/** Of calls one after another, on both in turn, the quickest first; in milliseconds. */
+async function callTimes(key: string): Promise<number[]> {
+  const times: number[] = [];
+  for (let turn = 0; turn < TIMED_CALLS; turn++) {
+    const fromMs = performance.now();
+    const { url } = turn % 2 === 0 ? site.server : other;
+    expect((await callPlan(url, key, { id: `timed-${++serial}`, words: 3 })).status).toBe(200);
+    times.push(performance.now() - fromMs);
+  }
+  return times.sort((a, b) => a - b);
+}
+
+const at = (times: readonly number[], share: number): number =>
+  times[Math.floor(times.length * share)] ?? NaN;
+
 /** The figure of a round in which Redis answered everything. */
 async function ofWholeRound(round: () => Promise<number>): Promise<number> {
   for (let turn = 0; turn < ROUNDS; turn++) {
@@ -107,8 +125,22 @@ test("a paused Redis holds nobody up and is told once; killed and started anew i
   await bothUp();
   const key = await keyWith({ rpm_limit: 10_000 });
   const before = site.server.log().match(AWAY)?.length ?? 0;
-  redis.pause();
+  // Each of the calls that asked waited for no longer than a question may take, beside what the machine takes by itself.
+  let added = Infinity;
+  for (let round = 0; round < ROUNDS && added > MOST_ADDED_MS; round++) {
+    redis.resume();
+    await bothUp();
+    const usual = await callTimes(key);
+    redis.pause();
+    const paused = await callTimes(key);
+    added = at(paused, 0.95) - at(usual, 0.95) - (at(usual, 0.95) - at(usual, 0.5));
+  }
+  expect(added).toBeLessThanOrEqual(MOST_ADDED_MS);
   await site.until(async () => (await metric("weir_valkey_up")) === 0, 30_000);
+  const told = await Promise.all(
+    [site.server, other].map(async ({ url }) => (await fetch(`${url}/readyz`)).json()),
+  );
+  expect(told).toEqual([1, 2].map(() => ({ status: "ready", valkey: "away" })));
   for (let round = 0; round < 5; round++) expect(await passed(20, key)).toBe(20);
   expect((site.server.log().match(AWAY)?.length ?? 0) - before).toBe(1);
   redis.resume();

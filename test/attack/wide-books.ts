@@ -1,16 +1,27 @@
 // What must hold after a fault of the wide test: callers, the upstream and the books tell the same story.
 // Refuses to explain away: a call may be missing only where the process that served it was killed before it answered.
 import type { Call } from "./wide-load.ts";
-import { PATIENCE_MS } from "./wide-load.ts";
+import { ownMs } from "./wide-load.ts";
 import type { WideSite } from "./wide-site.ts";
 import { INPUT_PRICE, OUTPUT_PRICE } from "./site.ts";
 
-const ENTERED_LIMIT_MS = 30_000;
+/** What waits in journals is in the tables within ten seconds. */
+const ENTERED_LIMIT_MS = 10_000;
+/** Work of the machine until everything is entered and seen, where nothing else wants it. */
+const ENTERED_WORK_MS = 1000;
 const LOOK_MS = 100;
 /** Longer than the longest stream of the load. */
 const READ_ON_MS = 3000;
+/** A stream that was left in the middle is read on for so long, for its usage. */
+const COUNTED_READ_ON_MS = 2000;
+/** Work of the machine on the end of a stream that is read on, where nothing else wants it. */
+const LEFT_WORK_MS = 50;
 /** So long a hold waits for its row before the caller is refused. */
 const HOLD_WAIT_MS = 10_000;
+/** A call waits for a hold, and once more for one that is lengthened or given back. */
+const MOST_WAITS = 2;
+/** Work of the machine on the slowest call, where nothing else wants it. */
+const CALL_WORK_MS = 1000;
 /** Findings of one kind that are printed. */
 const MOST_TOLD = 3;
 
@@ -42,6 +53,8 @@ interface Still {
 export interface Harm {
   kills: Kill[];
   stills: Still[];
+  /** How many times longer than alone work has taken on this machine, at most. */
+  stretch: number;
 }
 
 /** Answered: the last byte arrived, so the charge must be durable. */
@@ -65,7 +78,8 @@ async function rowsOf(wide: WideSite): Promise<Row[]> {
 /** What the upstream billed, by the id of the call. */
 function billedOf(wide: WideSite): Map<string, Usage> {
   const billed = new Map<string, Usage>();
-  for (const { id, reported } of wide.site.upstream.calls) if (reported) billed.set(id, reported);
+  for (const { id, reported, reportedAtMs: atMs } of wide.site.upstream.calls)
+    if (reported) billed.set(id, { ...reported, atMs });
   return billed;
 }
 
@@ -79,16 +93,20 @@ function wasKilled({ kind, node, outcome, beganMs, endedMs }: Call, kills: reado
 interface Usage {
   input: number;
   output: number;
+  /** When the upstream said so. */
+  atMs: number;
 }
 
 /**
- * Who has hardly anything left, and whoever has left while the process stood still, pays for what came through: the upstream
- * may have had more under way.
+ * Who has hardly anything left, and whoever has left while the process stood still, or longer before the end than a stream is
+ * read on, pays for what came through: the upstream may have had more under way.
  */
-function agree(row: Row, usage: Usage, call: Call, stills: readonly Still[]): boolean {
+function agree(row: Row, usage: Usage, call: Call, { stills, stretch }: Harm): boolean {
   if (row.input === usage.input && row.output === usage.output) return true;
   if (row.reason === "completed" || row.output > usage.output) return false;
-  const { key, node, beganMs, endedMs } = call;
+  const { kind, key, node, beganMs, endedMs } = call;
+  const readOnMs = COUNTED_READ_ON_MS - LEFT_WORK_MS * stretch;
+  if (kind === "left" && row.reason === "client-gone" && usage.atMs - endedMs > readOnMs) return true;
   const wasStill = stills.some(
     (still) => still.node === node && beganMs <= still.toMs && endedMs >= still.fromMs,
   );
@@ -96,7 +114,8 @@ function agree(row: Row, usage: Usage, call: Call, stills: readonly Still[]): bo
 }
 
 /** Compares callers and upstream with the rows; what is not right, in words. */
-function compare(wide: WideSite, rows: readonly Row[], { kills, stills }: Harm): string[] {
+function compare(wide: WideSite, rows: readonly Row[], harm: Harm): string[] {
+  const { kills } = harm;
   const findings: string[] = [];
   const byRequest = new Map<string, Row>();
   for (const row of rows) {
@@ -114,8 +133,11 @@ function compare(wide: WideSite, rows: readonly Row[], { kills, stills }: Harm):
     if (row) unexplained.delete(row.requestId);
     if (!row && isAnswered(call))
       findings.push(`answered and in no book: ${call.id}, ${call.outcome.requestId}`);
-    else if (row && usage && !agree(row, usage, call, stills))
-      findings.push(`the upstream billed ${JSON.stringify(usage)}, the book has ${JSON.stringify(row)}`);
+    else if (row && usage && !agree(row, usage, call, harm))
+      findings.push(
+        `the upstream billed ${JSON.stringify(usage)}, the book has ${JSON.stringify(row)}: ${call.id} (${call.kind}, ` +
+          `node ${call.node}, ${Math.round(call.beganMs)} to ${Math.round(call.endedMs)} ms)`,
+      );
     else if (!row && usage) nameless.push({ call, usage });
   }
   // Whoever left before the first byte knows no request id: key and usage must do.
@@ -163,13 +185,14 @@ export interface Judgement {
 
 /** Call with the load paused. Waits until everything is entered, then looks at all of it. */
 export async function judgeBooks(wide: WideSite, harm: Harm): Promise<Judgement> {
+  const limitMs = ENTERED_LIMIT_MS + ENTERED_WORK_MS * harm.stretch;
   const beganMs = performance.now();
   let findings: string[];
   let waiting: number;
   for (;;) {
     waiting = await waitingOf(wide);
     findings = compare(wide, await rowsOf(wide), harm);
-    const isOver = performance.now() - beganMs > ENTERED_LIMIT_MS;
+    const isOver = performance.now() - beganMs > limitMs;
     if ((findings.length === 0 && waiting === 0) || isOver) break;
     await Bun.sleep(LOOK_MS);
   }
@@ -197,35 +220,44 @@ export interface Tolerance {
   holdsRows?: boolean;
 }
 
+/** The connection broke, or the stream ended before its end. */
+const isCutShort = ({ outcome: { status, isBroken, isWhole } }: Call): boolean =>
+  isBroken || (status === 200 && !isWhole);
+
 /** What is said to those who have too little left, or whose call was planned to fail. */
-function isUsual({ kind, key, outcome: { status, isBroken } }: Call): boolean {
-  if (isBroken) return kind === "left";
+function isUsual(call: Call): boolean {
+  const { kind, key, outcome } = call;
+  const { status } = outcome;
+  if (isCutShort(call)) return kind === "left";
   if (status === 200) return true;
   if (kind === "failing") return [429, 500, 502, 503].includes(status);
   if (kind === "export") return status === 429;
   return key?.isPoor === true && [403, 429].includes(status);
 }
 
-/** Rows of those who have hardly anything left are waited for: of a hundred of their calls so many may find no turn in time. */
-const MOST_LATE = 0.05;
+/**
+ * Rows of those who have hardly anything left are waited for, one after the other: of a thousand of their calls so many may find
+ * no turn in time, the more the longer everything takes on this machine.
+ */
+const MOST_LATE = 0.005;
 
 function isLate({ key, outcome, beganMs, endedMs }: Call): boolean {
   return key?.isPoor === true && outcome.status === 503 && endedMs - beganMs >= HOLD_WAIT_MS;
 }
 
 /** Calls that ended as none of these may, in words; the first few with what they were told. */
-export function strange(calls: readonly Call[], tolerance: Tolerance): string[] {
+export function strange(calls: readonly Call[], tolerance: Tolerance, stretch: number): string[] {
   const isBorne = (call: Call): boolean => {
     if (isUsual(call)) return true;
     if (!tolerance.hits.includes(call.node)) return false;
     // What an export has begun to say it cannot take back.
     if (call.kind === "export" && call.outcome.status === 200)
       return tolerance.breaks || tolerance.refusals.length > 0;
-    return call.outcome.isBroken ? tolerance.breaks : tolerance.refusals.includes(call.outcome.status);
+    return isCutShort(call) ? tolerance.breaks : tolerance.refusals.includes(call.outcome.status);
   };
   const poor = calls.filter(({ key }) => key?.isPoor === true);
   const late = poor.filter(isLate);
-  const isFew = tolerance.holdsRows === true || late.length <= poor.length * MOST_LATE;
+  const isFew = tolerance.holdsRows === true || late.length <= Math.ceil(poor.length * MOST_LATE * stretch);
   const found = calls.filter((call) => !isBorne(call) && !(isFew && isLate(call)));
   const told = found.slice(0, MOST_TOLD).map(({ id, kind, node, key, outcome, beganMs, endedMs }) => {
     const who = key ? (key.isPoor ? "poor" : "rich") : "root";
@@ -235,15 +267,16 @@ export function strange(calls: readonly Call[], tolerance: Tolerance): string[] 
   return found.length === 0 ? [] : [`${found.length} calls of ${calls.length} ended strangely`, ...told];
 }
 
-/** Calls that were given up as nothing came for so long, in words; not those of nodes that stood still. */
-export function hung(calls: readonly Call[], except: readonly number[]): string[] {
+/** Calls that took longer than anybody may be kept waiting, answered or not, in words; not those of nodes that stood still. */
+export function slow(calls: readonly Call[], except: readonly number[], stretch: number): string[] {
+  const limitMs = MOST_WAITS * HOLD_WAIT_MS + CALL_WORK_MS * stretch;
+  const tookMs = ({ beganMs, endedMs }: Call) => endedMs - beganMs;
   return calls
-    .filter(
-      ({ node, outcome, beganMs, endedMs }) =>
-        outcome.isBroken && endedMs - beganMs >= PATIENCE_MS && !except.includes(node),
-    )
-    .map(
-      ({ id, kind, key, node, outcome }) =>
-        `nobody answered ${id} (${kind}, ${key?.isPoor ? "poor" : "rich"}, node ${node}, status ${outcome.status})`,
-    );
+    .filter((call) => tookMs(call) > limitMs + ownMs(call.kind) && !except.includes(call.node))
+    .map((call) => {
+      const { id, kind, key, node, outcome } = call;
+      const who = key?.isPoor ? "poor" : "rich";
+      return `${id} (${kind}, ${who}, node ${node}, status ${outcome.status}) took ${Math.round(tookMs(call))} ms`;
+    })
+    .slice(0, MOST_TOLD);
 }

@@ -9,6 +9,8 @@ export interface Fault extends Tolerance {
   /** In the ordinary run too. */
   isSampled: boolean;
   act(stage: Stage): Promise<void>;
+  /** What of it lasts until its consequences were judged. */
+  mend?(wide: WideSite): Promise<void>;
 }
 
 export interface Stage {
@@ -24,22 +26,22 @@ export interface Stage {
 }
 
 const EVERYBODY = [0, 1] as const;
-const NOBODY = { hits: [], refusals: [], breaks: false } as const;
+export const NOBODY = { hits: [], refusals: [], breaks: false } as const;
 /** 429: keys that nobody knows yet wait for the database, of one address not more than so many. */
-const OUTAGE = { hits: EVERYBODY, refusals: [429, 503], breaks: false } as const;
+export const OUTAGE = { hits: EVERYBODY, refusals: [429, 503], breaks: false } as const;
 const CLOCK_SECONDS = 900;
 /** The lease is half a minute. */
 const LONGER_THAN_LEASE_SECONDS = 34;
 const KILLS = 8;
 
-async function killNode({ kill, wide }: Stage, number: 0 | 1): Promise<WideNode> {
+export async function killNode({ kill, wide }: Stage, number: 0 | 1): Promise<WideNode> {
   const node = wide.nodes[number];
   await kill(number, node.pids());
   await wide.site.until(() => node.pids().length === 0);
   return node;
 }
 
-const signalAll = (node: WideNode, signal: "SIGSTOP" | "SIGCONT"): void => {
+export const signalAll = (node: WideNode, signal: "SIGSTOP" | "SIGCONT"): void => {
   for (const pid of node.pids()) process.kill(pid, signal);
 };
 
@@ -281,23 +283,6 @@ export const FAULTS: readonly Fault[] = [
       for (const { cable } of wide.nodes) await cable.cut();
       await wide.postgres.putBack(copy);
       for (const { cable } of wide.nodes) await cable.restore();
-    },
-  },
-  {
-    name: "the disk of a node is full",
-    isSampled: false,
-    hits: [1],
-    refusals: [503],
-    breaks: false,
-    async act({ wide, lasts }) {
-      wide.disk.fill();
-      // Until the room that was made in advance is used up: a round of long rows that nobody serves any more.
-      await wide.site.until(
-        async () => (await wide.load.heavy(1, 64)).every(({ outcome }) => outcome.status !== 200),
-        120_000,
-      );
-      await lasts(5);
-      wide.disk.empty();
     },
   },
 ];

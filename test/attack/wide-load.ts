@@ -1,19 +1,35 @@
 // The load of the wide test, as operations.md section 8 has it: calls, streams, clients that leave, upstreams that fail,
 // console reads and exports, some fifty a second, at both nodes, whatever becomes of them. Everything is remembered.
+// The rate is what the machine bears: others want it too, and a node that drowns in calls proves nothing.
 // Refuses to judge, and to call again: what a caller saw is what counts.
 import type { CallPlan } from "../support/mock-upstream.ts";
-import { callPlan } from "./site.ts";
+import { startStretch } from "../support/stretch.ts";
+import { callPlan, MODELS } from "./site.ts";
 import type { CallOptions, Outcome } from "./site.ts";
 
 /** Longer than anybody may be kept waiting: a hold, each longer one and what is given back wait ten seconds at most. */
-export const PATIENCE_MS = 40_000;
+const PATIENCE_MS = 40_000;
 const PER_SECOND = 50;
+/** Where work takes more than so many times longer than alone, the load is as many times thinner, down to a tenth. */
+const FULL_RATE_STRETCH = 3;
+const LEAST_RATE = 0.1;
+const RATE_LOOK_MS = 2000;
 const MOST_OPEN = 220;
 const MOST_WORDS = 40;
 /** An export asks for so much of the log's end. */
 const EXPORT_SECONDS = 30;
 
-type CallKind = "json" | "stream" | "left" | "failing" | "heavy" | "probe" | "console" | "export";
+/** Streams that take so long, beside the load. */
+const LASTING_SECONDS = { long: 3, endless: 12 } as const;
+const LASTING_PACE_MS = 250;
+
+type LastingKind = keyof typeof LASTING_SECONDS;
+type CallKind =
+  "json" | "stream" | "left" | "failing" | "heavy" | "probe" | "console" | "export" | LastingKind;
+
+/** What a call's own upstream takes, at most, in milliseconds. */
+export const ownMs = (kind: CallKind): number =>
+  kind === "long" || kind === "endless" ? LASTING_SECONDS[kind] * 1000 : 1000;
 
 /** Shares of a hundred. */
 const MIX: readonly (readonly [CallKind, number])[] = [
@@ -61,14 +77,17 @@ export interface Load {
   pause(): Promise<void>;
   /** One call at a node, by a rich key where none is named, beside the load. */
   probe(node: number, key?: LoadKey): Promise<Call>;
+  /** Streams at a node, by rich keys: `long` ones are over within a drain of the wide site, `endless` ones are not. */
+  lasting(kind: LastingKind, node: number, count: number): Promise<Call[]>;
   /** Calls at a node whose rows in the journal are long, all at once. */
   heavy(node: number, count: number): Promise<Call[]>;
 }
 
-/** What another dialect does not know is dropped, and named in the row. */
-const MANY_FIELDS = Object.fromEntries(
-  Array.from({ length: 45 }, (_, index) => [`unknown_${"x".repeat(70)}_${index}`, 1]),
-);
+/** Asked in one dialect of a model of another, which knows none of these: they are dropped, and named in the row. */
+const MANY_FIELDS = {
+  ...Object.fromEntries(Array.from({ length: 45 }, (_, index) => [`unknown_${"x".repeat(240)}_${index}`, 1])),
+  model: MODELS.anthropic,
+};
 
 const CONSOLE_PATHS = [
   "/api/log/?p=1&page_size=20",
@@ -112,8 +131,12 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
     if (kind === "stream" || (kind === "left" && random() < 0.5))
       Object.assign(options, { stream: true, dialect: pick(["openai-chat", "anthropic"]) });
     if (options.stream) Object.assign(plan, { per: 4, paceMs: 20 + whole(60) });
+    if (kind === "long" || kind === "endless") {
+      Object.assign(options, { stream: true, dialect: pick(["openai-chat", "anthropic"]) });
+      const lastingWords = (LASTING_SECONDS[kind] * 1000) / LASTING_PACE_MS;
+      Object.assign(plan, { words: lastingWords, per: 1, paceMs: LASTING_PACE_MS, firstMs: 0 });
+    }
     if (kind === "left") Object.assign(options, { leaveAfterMs: 20 + whole(200) });
-    if (kind === "heavy") options.dialect = "anthropic";
     // On a model of its own: its channel may rest.
     if (kind === "failing") {
       plan.status = pick([429, 500]);
@@ -163,11 +186,19 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
     calls,
     start() {
       let dueMs = performance.now();
+      let rate = 1;
+      let stretch = startStretch();
+      let lookMs = dueMs + RATE_LOOK_MS;
       timer ??= setInterval(() => {
         const nowMs = performance.now();
         // After a pause of this process what was missed is not made up for.
         dueMs = Math.max(dueMs, nowMs - 200);
-        for (; dueMs <= nowMs; dueMs += 1000 / PER_SECOND) beginOne();
+        if (nowMs >= lookMs) {
+          rate = Math.min(1, Math.max(LEAST_RATE, FULL_RATE_STRETCH / stretch()));
+          stretch = startStretch();
+          lookMs = nowMs + RATE_LOOK_MS;
+        }
+        for (; dueMs <= nowMs; dueMs += 1000 / (PER_SECOND * rate)) beginOne();
       }, 10);
     },
     async pause() {
@@ -176,6 +207,8 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
       while (open.size > 0) await Promise.all(open);
     },
     probe: (node, key = pick(rich)) => begin("probe", node, key),
+    lasting: (kind, node, count) =>
+      Promise.all(Array.from({ length: count }, () => begin(kind, node, pick(rich)))),
     heavy: (node, count) =>
       Promise.all(Array.from({ length: count }, () => begin("heavy", node, pick(rich)))),
   };

@@ -35,6 +35,8 @@ export interface WideNode {
   server: ServerProcess;
   /** Between it and PostgreSQL. */
   cable: TcpSwitch;
+  /** Between it and Redis. */
+  redisCable: TcpSwitch;
   clock: TestClock;
   /** Its workers by index. */
   workers(): Map<string, number>;
@@ -80,9 +82,10 @@ function mountDisk(): WideSite["disk"] & { unmount(): void } {
   return {
     dir,
     fill() {
+      const filled = Date.now();
       // Halving steps until not a page is left.
       for (let size = DISK_MEGABYTES * 1024 * 1024, step = 0; size >= 4096; step++) {
-        const path = join(dir, `ballast-${step}`);
+        const path = join(dir, `ballast-${filled}-${step}`);
         try {
           writeFileSync(path, Buffer.alloc(size));
         } catch {
@@ -101,11 +104,15 @@ function mountDisk(): WideSite["disk"] & { unmount(): void } {
   };
 }
 
-function nodeOf(server: ServerProcess, cable: TcpSwitch, clock: TestClock): WideNode {
+function nodeOf(
+  server: ServerProcess,
+  { cable, redisCable, clock }: Pick<WideNode, "cable" | "redisCable" | "clock">,
+): WideNode {
   const workers = () => workersOf(server.dataDir);
   return {
     server,
     cable,
+    redisCable,
     clock,
     workers,
     pids: () =>
@@ -148,17 +155,27 @@ export async function startWideSite(random: () => number): Promise<WideSite> {
   let postgres = await startOwnPostgres();
   const redis = await startRedis();
   const disk = mountDisk();
-  const cables = [await startSwitch(postgres.port), await startSwitch(postgres.port)] as const;
-  const clocks = [makeClock(), makeClock()] as const;
-  const env = (number: 0 | 1) => ({ ...SETTINGS, REDIS_URL: redis.url, ...clocks[number].env });
-  const site = await startSite({ databaseUrl: throughSwitch(cables[0], postgres.url), env: env(0) });
+  const ways = async () => ({
+    cable: await startSwitch(postgres.port),
+    redisCable: await startSwitch(redis.port),
+    clock: makeClock(),
+  });
+  const [near, far] = [await ways(), await ways()];
+  const env = ({ redisCable, clock }: typeof near) => ({
+    ...SETTINGS,
+    REDIS_URL: `redis://127.0.0.1:${redisCable.port}`,
+    ...clock.env,
+  });
+  const site = await startSite({ databaseUrl: throughSwitch(near.cable, postgres.url), env: env(near) });
   const settings = {
-    DATABASE_URL: throughSwitch(cables[1], postgres.url),
+    DATABASE_URL: throughSwitch(far.cable, postgres.url),
     SESSION_SECRET: "one secret for all nodes",
-    ...env(1),
+    // Its disk is small: what the tables have goes soon.
+    JOURNAL_KEEP_MINUTES: "1",
+    ...env(far),
   };
   const second = await startServerProcess(settings, { dataDir: disk.dir });
-  const nodes = [nodeOf(site.server, cables[0], clocks[0]), nodeOf(second, cables[1], clocks[1])] as const;
+  const nodes = [nodeOf(site.server, near), nodeOf(second, far)] as const;
   const { poor, keys, spare } = await makePeople(site);
   const urls = nodes.map(({ server }) => server.url);
   const load = createLoad({ urls, keys, random, rootHeaders: await rootHeaders(site.server.url) });
@@ -208,7 +225,7 @@ export async function startWideSite(random: () => number): Promise<WideSite> {
       for (const { id } of poor) await site.root.send("PUT", "/api/user/", { id, quota });
     },
     async remove() {
-      for (const { cable } of nodes) await cable.stop();
+      for (const { cable, redisCable } of nodes) await Promise.all([cable.stop(), redisCable.stop()]);
       await second.kill();
       await site.remove();
       disk.unmount();

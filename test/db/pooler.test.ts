@@ -5,10 +5,12 @@ import { rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eq, sql } from "drizzle-orm";
+import { isAway } from "../../src/db/away.ts";
 import { connect } from "../../src/db/connect.ts";
 import type { ConnectSettings } from "../../src/db/connect.ts";
 import { fixedQuery, flightOf, q, rawQuery } from "../../src/db/database.ts";
 import type { Database } from "../../src/db/database.ts";
+import { sqlState } from "../../src/db/sql-state.ts";
 import { readEnv } from "../../src/env.ts";
 import { poolerMode } from "../../src/db/pooler.ts";
 import { startPgbouncer } from "../support/pgbouncer.ts";
@@ -74,6 +76,24 @@ test("a session whose process vanishes in a transaction gives its rows back, and
   };
   expect(await setting(place(database.url))).toEqual(["8s", "off"]);
   expect(await setting(place(session.url))).toEqual(["0", "on"]);
+});
+
+test("what a pooler says of its servers is an outage, what it refuses is none", () => {
+  const away = (message: string) =>
+    isAway(new Error("query", { cause: Object.assign(new Error(message), { code: "08P01" }) }));
+  for (const text of [
+    "query_wait_timeout",
+    "server login has been failing, try again later (server_login_retry)",
+    "pgbouncer cannot connect to server",
+    "no more connections allowed (max_client_conn)",
+  ])
+    expect([text, away(text)]).toEqual([text, true]);
+  for (const text of [
+    "unsupported startup parameter: tcp_keepalives_idle",
+    "invalid message format",
+    "no such database: x",
+  ])
+    expect([text, away(text)]).toEqual([text, false]);
 });
 
 test("a pooler in transaction mode is refused without a way past it, with what to set", async () => {
@@ -153,9 +173,26 @@ describe.each([
         yield* q(tx.delete(marks).where(eq(marks.key, key)));
         return Number(rows?.[0]?.["value"]);
       });
-      return [Number(read?.["n"]), found];
+      // The same in one go with its commit; and one that fails in the middle, of which nothing stands.
+      const add = "insert into marks (key, value) values ($1, $2) returning value";
+      const drop = "delete from marks where key = $1 returning value";
+      const sent = await db.atomic(function* (tx) {
+        const flight = flightOf([fixedQuery(tx, add, [key, number]), fixedQuery(tx, drop, [key])]);
+        return Number((yield* q(flight))[1]?.[0]?.["value"]);
+      }, "at once");
+      const failed = db.atomic(function* (tx) {
+        const added = [key, `${key}-behind`].map((each) => fixedQuery(tx, add, [each, number]));
+        yield* q(
+          flightOf([...added.slice(0, 1), fixedQuery(tx, "select 1 / $1::int", [0]), ...added.slice(1)]),
+        );
+      }, "at once");
+      const error = await failed.catch(sqlState);
+      return [Number(read?.["n"]), found, sent, error];
     });
-    expect(await Promise.all(rounds)).toEqual(rounds.map((_each, number) => [number + 1, number + 1]));
+    expect(await Promise.all(rounds)).toEqual(
+      rounds.map((_each, number) => [number + 1, number + 1, number, "22012"]),
+    );
+    expect(await fixedQuery(db.orm, "select key from marks where key like 'pooled:%'", [])).toEqual([]);
   }, 20_000);
 
   test("changes are heard by id, and again after the pooler was killed and came back", async () => {

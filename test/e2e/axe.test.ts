@@ -11,8 +11,7 @@ import {
   watchedPages,
 } from "../../scripts/budgets.ts";
 import { startTestApp } from "../support/app.ts";
-import { violationsOf } from "../support/axe.ts";
-import type { Look } from "../support/axe.ts";
+import { NARROW_LOOK, violationsOf, WIDE_LOOK } from "../support/axe.ts";
 import { PAGE_IS_UP, launchBrowser, openVisit, pageRests } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { openPayments, signIn, standInForPictures, startSample } from "../support/sample.ts";
@@ -57,6 +56,18 @@ async function sidewaysOf(visit: Visit): Promise<number> {
   );
 }
 
+/** What scrolls sideways at the narrowest width, which the page is brought to and left at, as it is and in wide letters. */
+async function narrowestOf(visit: Visit): Promise<string[]> {
+  await visit.page.setViewportSize(NARROWEST);
+  const asItIs = await sidewaysOf(visit);
+  await visit.page.evaluate(wideLetters);
+  const inWideLetters = await sidewaysOf(visit);
+  return [
+    ...(asItIs > 0 ? [`at ${NARROWEST.width} px the page scrolls sideways by ${asItIs}`] : []),
+    ...(inWideLetters > 0 ? [`and in wide letters by ${inWideLetters}`] : []),
+  ];
+}
+
 async function open(
   path: string,
   role: SampleRole,
@@ -77,10 +88,12 @@ async function open(
   return visit;
 }
 
-/** Usually each page and layer is looked at light, wide in one language and dark, narrow in the other; now in all four. */
+/**
+ * Usually each page is looked at wide in one language and theme, narrow in the others; a layer is opened at one of the widths,
+ * in its language, and brought to the other, in the other theme. With WEIR_LONG each page in both themes and languages at each
+ * width, each layer in both themes at each width, on a page of its own.
+ */
 const IS_LONG = Bun.env["WEIR_LONG"] === "1";
-/** The sizes of targets are a third of axe's work: usually they are measured on the narrow screen, where fingers are. */
-const WIDE_LOOK: Look = IS_LONG ? {} : { without: ["target-size"] };
 
 describe("every page", () => {
   for (const page of watchedPages) {
@@ -88,12 +101,13 @@ describe("every page", () => {
       for (const visitor of visitorsOf(page)) {
         const found: string[] = [];
         const arrival = await watchArrival(browser, sample, page, visitor, async (visit) => {
-          found.push(...(await violationsOf(visit.page, visitor.width < 640 ? {} : WIDE_LOOK)));
+          found.push(...(await violationsOf(visit.page, visitor.width < 640 ? NARROW_LOOK : WIDE_LOOK)));
           await switchTheme(visit, visitor.theme === "light" ? "dark" : "light");
           if (IS_LONG) found.push(...(await violationsOf(visit.page, { only: ["color-contrast"] })));
           await switchLanguage(visit, visitor.language === "zh" ? "en" : "zh");
           if (IS_LONG) found.push(...(await violationsOf(visit.page, { without: ["color-contrast"] })));
           if ((await sidewaysOf(visit)) > 0) found.push("the page scrolls sideways");
+          found.push(...(await narrowestOf(visit)));
         });
         expect({ ...visitor, found }).toEqual({ ...visitor, found: [] });
         expect(badArrivals([arrival])).toEqual([]);
@@ -135,23 +149,24 @@ describe("where payments are open", () => {
   test.each(paths)(
     "%s of a %s is sound, wide and narrow, in both themes and languages",
     async (path, role) => {
-      for (const [viewport, language] of [
-        [DESKTOP, "en"],
-        [NARROWEST, "zh"],
-      ] as const) {
-        const visit = await open(path, role, viewport, language);
+      for (const widths of IS_LONG ? ([["wide"], ["narrow"]] as const) : ([["wide", "narrow"]] as const)) {
+        const visit = await open(path, role, widths[0] === "wide" ? DESKTOP : NARROWEST);
         await pageRests(visit.page);
-        const found = IS_LONG || language === "en" ? await violationsOf(visit.page, WIDE_LOOK) : [];
-        await switchTheme(visit, "dark");
-        if (IS_LONG) found.push(...(await violationsOf(visit.page, { only: ["color-contrast"] })));
-        else if (language === "zh") found.push(...(await violationsOf(visit.page)));
-        if ((await sidewaysOf(visit)) > 0) found.push("the page scrolls sideways");
-        if (path === "/topup") await visit.page.getByTestId("payable").waitFor();
-        expect({
-          width: viewport.width,
-          found,
-          problems: visit.problems,
-        }).toEqual({ width: viewport.width, found: [], problems: [] });
+        for (const width of widths) {
+          await visit.page.setViewportSize(width === "wide" ? DESKTOP : NARROWEST);
+          const isSecond = width === "narrow";
+          await switchLanguage(visit, isSecond ? "zh" : "en");
+          await switchTheme(visit, isSecond ? "dark" : "light");
+          const found = await violationsOf(visit.page, isSecond ? NARROW_LOOK : WIDE_LOOK);
+          if (IS_LONG) {
+            await switchTheme(visit, isSecond ? "light" : "dark");
+            found.push(...(await violationsOf(visit.page, { only: ["color-contrast"] })));
+          }
+          if ((await sidewaysOf(visit)) > 0) found.push("the page scrolls sideways");
+          if (path === "/topup") await visit.page.getByTestId("payable").waitFor();
+          const { problems } = visit;
+          expect({ width, found, problems }).toEqual({ width, found: [], problems: [] });
+        }
         await visit.close();
       }
     },
@@ -207,46 +222,69 @@ const LAYERS: readonly {
   },
 ];
 
+const LAYER_LOOKS = {
+  wide: { viewport: DESKTOP, language: "zh", theme: "dark", look: WIDE_LOOK },
+  narrow: { viewport: { width: 360, height: 740 }, language: "en", theme: "light", look: NARROW_LOOK },
+} as const;
+
+/** In the language of that width; not every layer outlasts a change of it. */
+async function openLayer(layer: (typeof LAYERS)[number], width: keyof typeof LAYER_LOOKS): Promise<Visit> {
+  const { viewport, language } = LAYER_LOOKS[width];
+  const visit = await open(layer.path, layer.role, viewport, language);
+  const { page } = visit;
+  if (layer.keys) await page.keyboard.press(layer.keys);
+  if (layer.button) await page.locator("tr[data-index] .row-link").first().click();
+  for (const each of layer.presses ?? []) await page.locator(each).first().click();
+  const dialog = page.locator("dialog[open]");
+  await dialog.waitFor();
+  if (layer.isUnfolded)
+    await dialog.evaluate((box) => {
+      for (const part of box.querySelectorAll("details")) part.open = true;
+    });
+  return visit;
+}
+
+async function expectSound(visit: Visit, width: keyof typeof LAYER_LOOKS): Promise<void> {
+  const { viewport, theme, look } = LAYER_LOOKS[width];
+  const { page } = visit;
+  await page.setViewportSize(viewport);
+  await switchTheme(visit, theme);
+  const within = "dialog[open]";
+  const found = await violationsOf(page, { within, ...look });
+  if (IS_LONG) {
+    await switchTheme(visit, theme === "dark" ? "light" : "dark");
+    found.push(...(await violationsOf(page, { within, only: ["color-contrast"] })));
+  }
+  expect({ width, found }).toEqual({ width, found: [] });
+  expect(await sidewaysOf(visit)).toBe(0);
+  const isInside = await page.evaluate(() => document.activeElement?.closest("dialog") !== null);
+  expect(isInside).toBe(true);
+  await page.evaluate(wideLetters);
+  const pushed = await page
+    .locator(within)
+    .evaluate(
+      (box) =>
+        [box, ...box.querySelectorAll(".modal-box, .drawer-body")].filter(
+          (each) => each.scrollWidth > each.clientWidth,
+        ).length,
+    );
+  expect({ width, pushed }).toEqual({ width, pushed: 0 });
+  await page.evaluate(() => {
+    document.adoptedStyleSheets = [];
+  });
+}
+
 describe("layers over a page", () => {
-  for (const layer of LAYERS) {
+  for (const [at, layer] of LAYERS.entries()) {
     test(`${layer.name}: axe finds nothing wide or narrow, and Escape gives the focus back`, async () => {
-      for (const [width, viewport, language] of [
-        ["wide", DESKTOP, "zh"],
-        ["narrow", { width: 360, height: 740 }, "en"],
-      ] as const) {
-        if (layer.only !== undefined && layer.only !== width) continue;
-        const visit = await open(layer.path, layer.role, viewport, language);
-        const { page } = visit;
-        if (layer.keys) await page.keyboard.press(layer.keys);
-        if (layer.button) await page.locator("tr[data-index] .row-link").first().click();
-        for (const each of layer.presses ?? []) await page.locator(each).first().click();
-        const dialog = page.locator("dialog[open]");
-        await dialog.waitFor();
-        if (layer.isUnfolded)
-          await dialog.evaluate((box) => {
-            for (const part of box.querySelectorAll("details")) part.open = true;
-          });
-        const isDark = language === "zh";
-        const within = "dialog[open]";
-        const found = IS_LONG || !isDark ? await violationsOf(page, { within }) : [];
-        await switchTheme(visit, isDark ? "dark" : "light");
-        if (IS_LONG) found.push(...(await violationsOf(page, { within, only: ["color-contrast"] })));
-        else if (isDark) found.push(...(await violationsOf(page, { within, ...WIDE_LOOK })));
-        expect({ width: viewport.width, found }).toEqual({ width: viewport.width, found: [] });
-        expect(await sidewaysOf(visit)).toBe(0);
-        const isInside = await page.evaluate(() => document.activeElement?.closest("dialog") !== null);
-        expect(isInside).toBe(true);
-        await page.evaluate(wideLetters);
-        const pushed = await dialog.evaluate(
-          (box) =>
-            [box, ...box.querySelectorAll(".modal-box, .drawer-body")].filter(
-              (each) => each.scrollWidth > each.clientWidth,
-            ).length,
-        );
-        expect({ width: viewport.width, pushed }).toEqual({ width: viewport.width, pushed: 0 });
-        await page.keyboard.press("Escape");
-        await dialog.waitFor({ state: "detached" });
-        expect(await page.evaluate(() => document.activeElement?.closest("dialog") ?? null)).toBeNull();
+      const both = at % 2 === 0 ? (["wide", "narrow"] as const) : (["narrow", "wide"] as const);
+      const widths = layer.only ? [layer.only] : both;
+      for (const looks of IS_LONG ? widths.map((width) => [width]) : [widths]) {
+        const visit = await openLayer(layer, looks[0] ?? "wide");
+        for (const width of looks) await expectSound(visit, width);
+        await visit.page.keyboard.press("Escape");
+        await visit.page.locator("dialog[open]").waitFor({ state: "detached" });
+        expect(await visit.page.evaluate(() => document.activeElement?.closest("dialog") ?? null)).toBeNull();
         expect(visit.problems).toEqual([]);
         await visit.close();
       }
@@ -262,7 +300,8 @@ function wideLetters(): void {
 }
 
 describe("reflow, motion, language", () => {
-  for (const role of ["root", "guest"] as const) {
+  // Usually each page is brought to this width after it was looked at: every page above.
+  for (const role of IS_LONG ? (["root", "guest"] as const) : []) {
     test(`at 320 px, which is 400 % zoom, every page of a ${role} fits, whatever the font`, async () => {
       const visit = await open("/about", role, NARROWEST);
       for (const page of watchedPages) {

@@ -1,5 +1,6 @@
 // The main job, end to end: set up, add a channel, make a key, call a model with the official client, see its price.
 // By mouse on SQLite, by finger at 360 px in Chinese on PostgreSQL, and by keyboard alone.
+// The walk with the mouse is the long run's (WEIR_LONG): finger and keyboard are asked for more.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import type { Browser, Page } from "playwright";
@@ -7,7 +8,14 @@ import { launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { startFakeUpstream, stream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
-import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF, openUntil } from "../support/hands.ts";
+import {
+  CONTEXT_OF,
+  handOf,
+  isAsWideAsTheScreen,
+  LOCALE_OF,
+  openUntil,
+  walkedNow,
+} from "../support/hands.ts";
 import type { Hand, JourneyLanguage, Manner } from "../support/hands.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import type { DatabaseKind, TestDatabase } from "../support/postgres.ts";
@@ -78,6 +86,7 @@ const WALKS: { database: DatabaseKind; language: JourneyLanguage; manner: Manner
   { database: "postgres", language: "zh", manner: "finger" },
   { database: "sqlite", language: "en", manner: "keyboard" },
 ];
+const NOW = walkedNow(WALKS);
 
 let upstream: FakeUpstream;
 let browser: Browser;
@@ -89,7 +98,7 @@ afterAll(async () => {
   upstream.stop();
 });
 
-describe.each(WALKS)("by $manner on $database, in $language", ({ database: kind, language, manner }) => {
+describe.each(NOW)("by $manner on $database, in $language", ({ database: kind, language, manner }) => {
   const texts = TEXTS[language];
   let database: TestDatabase;
   let server: ServerProcess;

@@ -168,16 +168,25 @@ describe("every page", () => {
 
   for (const page of watchedPages) {
     test(`${page.path} renders it, wide and narrow, and nothing runs`, async () => {
-      for (const [role, width] of [
-        ["root", 1440],
-        [isAllowed(page, "user") ? "user" : "root", 360],
+      const isLeaving = page.path === "/chat2link";
+      // What root alone sees is narrowed where it is; what users see they load on a phone.
+      const isUsers = isAllowed(page, "user");
+      for (const [role, width, narrowed] of [
+        ["root", 1440, isUsers ? undefined : 360],
+        ...(isUsers ? ([["user", 360, undefined]] as const) : []),
       ] as const) {
-        const isLeaving = page.path === "/chat2link";
         const visit = isLeaving ? await open(role, width) : await visitOf(role, width);
         await goTo(visit, addressOf(page));
         // The cut lists of choices are filled behind the first paint.
         await pageRests(visit.page);
         expect({ width, faults: await faultsOf(visit) }).toEqual({ width, faults: [] });
+        if (narrowed !== undefined) {
+          await visit.page.setViewportSize({ width: narrowed, height: 800 });
+          await pageRests(visit.page);
+          const faults = await faultsOf(visit);
+          expect({ narrowed, faults }).toEqual({ narrowed, faults: [] });
+          await visit.page.setViewportSize({ width, height: 800 });
+        }
         if (isLeaving) await visit.close();
       }
     });

@@ -1,12 +1,13 @@
 // An operator's morning in a real browser, against the real server and a provider that refuses a key: find what fails,
 // see why, mend it, put it back, change a tag, clear out. By mouse, by finger in Chinese, by keyboard alone; both databases.
+// The walk with the mouse is the long run's (WEIR_LONG): finger and keyboard are asked for more.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright";
 import { launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
 import { answer, refuse, startFakeUpstream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
-import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF } from "../support/hands.ts";
+import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF, walkedNow } from "../support/hands.ts";
 import type { Hand, Manner } from "../support/hands.ts";
 import { createTestDatabase, DATABASE_KINDS } from "../support/postgres.ts";
 import type { TestDatabase } from "../support/postgres.ts";
@@ -291,7 +292,7 @@ describe.each(DATABASE_KINDS)("an operator's morning on %s", (kind) => {
           ["keyboard", "en"],
         ]
       : [["finger", "zh"]];
-  test.each(walks)("by %s, in %s", async (manner, language) => {
+  test.each(walkedNow(walks))("by %s, in %s", async (manner, language) => {
     await prepare();
     const { page, hand, problems, close } = await start(language, manner);
     await morning(page, language, manner, hand);

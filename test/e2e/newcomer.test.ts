@@ -1,11 +1,12 @@
 // A newcomer, end to end: from somebody's invitation link to an account with a proven address and a first key, and back in
 // after a forgotten password. Codes and links come by a real SMTP server. With a mouse on SQLite, by finger at 360 px in
 // Chinese on PostgreSQL, and by keyboard alone.
+// The walk with the mouse is the long run's (WEIR_LONG): finger and keyboard are asked for more.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "playwright";
 import { launchBrowser, openVisit } from "../support/browser.ts";
 import type { Visit } from "../support/browser.ts";
-import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF } from "../support/hands.ts";
+import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF, walkedNow } from "../support/hands.ts";
 import type { Hand, JourneyLanguage, Manner } from "../support/hands.ts";
 import { startMailServer } from "../support/mail-server.ts";
 import type { MailServerStand } from "../support/mail-server.ts";
@@ -79,7 +80,7 @@ const WALKS: readonly (readonly [Manner, JourneyLanguage, DatabaseKind])[] = [
   ["keyboard", "en", "sqlite"],
 ];
 
-describe.each(WALKS)("by %s in %s on %s", (manner, language, kind) => {
+describe.each(walkedNow(WALKS))("by %s in %s on %s", (manner, language, kind) => {
   const texts = TEXTS[language];
   let database: TestDatabase;
   let server: ServerProcess;

@@ -1,5 +1,6 @@
 // The palette in a real browser: what is found opens, with mouse, finger and keys, in both languages, at every width and
 // with the widest and the narrowest font; and pages without a screen, which bring it with its first use.
+// The walk with the mouse is the long run's (WEIR_LONG): finger and keyboard are asked for more.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { and, desc, eq } from "drizzle-orm";
 import type { Browser, Page } from "playwright";
@@ -7,7 +8,7 @@ import { assetsOf } from "../../scripts/budgets.ts";
 import { launchBrowser, openVisit, pageRests } from "../support/browser.ts";
 import type { Visit, VisitOptions } from "../support/browser.ts";
 import { extremeFonts, setFont } from "../support/fonts.ts";
-import { CONTEXT_OF, handOf, LOCALE_OF } from "../support/hands.ts";
+import { CONTEXT_OF, handOf, LOCALE_OF, walkedNow } from "../support/hands.ts";
 import type { JourneyLanguage, Manner } from "../support/hands.ts";
 import { signIn, startSample } from "../support/sample.ts";
 import type { Sample, SampleRole } from "../support/sample.ts";
@@ -50,11 +51,13 @@ async function visitAs(role: SampleRole, options: Partial<VisitOptions> = {}): P
 const comboboxOf = (page: Page, language: JourneyLanguage = "en") =>
   page.getByRole("combobox", { name: NAME[language] });
 
-describe.each<[Manner, JourneyLanguage]>([
-  ["mouse", "en"],
-  ["finger", "zh"],
-  ["keyboard", "en"],
-])("by %s in %s", (manner, language) => {
+describe.each(
+  walkedNow<[Manner, JourneyLanguage]>([
+    ["mouse", "en"],
+    ["finger", "zh"],
+    ["keyboard", "en"],
+  ]),
+)("by %s in %s", (manner, language) => {
   test("a channel by its initials, a key by pinyin, a call by its id: each opens", async () => {
     const options = { ...CONTEXT_OF[manner], locale: LOCALE_OF[language] };
     for (const [role, question, line, opened] of [

@@ -1,5 +1,6 @@
 // A price is planned, applied and taken back at the desk while calls are under way: each is charged by the price that it began
 // with. Two who prepare the same, and a plan that others were quicker than. And a change that users read of before it comes.
+// The walk with the mouse is the long run's (WEIR_LONG): finger and keyboard are asked for more.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright";
 import { applyDueDrafts } from "../../src/core/prices/drafts.ts";
@@ -10,6 +11,7 @@ import type { Visit } from "../support/browser.ts";
 import { testClock } from "../support/clock.ts";
 import { gate, startFakeUpstream, stream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
+import { walkedNow } from "../support/hands.ts";
 import type { Hand, JourneyLanguage } from "../support/hands.ts";
 import { openPage, startSite, visitOf } from "../support/journeys.ts";
 
@@ -143,11 +145,13 @@ async function openDraft(
   await page.locator("#plan-effect").waitFor();
 }
 
-describe.each([
-  ["mouse", "en"],
-  ["finger", "zh"],
-  ["keyboard", "en"],
-] as const)("with the %s, in %s", (manner, language) => {
+describe.each(
+  walkedNow([
+    ["mouse", "en"],
+    ["finger", "zh"],
+    ["keyboard", "en"],
+  ] as const),
+)("with the %s, in %s", (manner, language) => {
   test("a price is applied and taken back while calls are under way: each keeps the price it began with", async () => {
     await resetPrices();
     const words = WORDS[language];

@@ -1,10 +1,12 @@
 // Prices are compared with a source, taken, planned, applied and taken back in the browser: from a file, and from a host that
 // misbehaves first. With conflicts that stay the operator's own unless a person ticks them.
+// The walk with the mouse is the long run's (WEIR_LONG): finger and keyboard are asked for more.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { violationsOf } from "../support/axe.ts";
 import { launchBrowser } from "../support/browser.ts";
+import { walkedNow } from "../support/hands.ts";
 import { openPage, startSite, visitOf } from "../support/journeys.ts";
 import { startPriceHost } from "../support/price-source.ts";
 import type { PriceHost } from "../support/price-source.ts";
@@ -95,11 +97,13 @@ const WORDS = {
   },
 };
 
-describe.each([
-  ["mouse", "en"],
-  ["finger", "zh"],
-  ["keyboard", "en"],
-] as const)("with the %s, in %s", (manner, language) => {
+describe.each(
+  walkedNow([
+    ["mouse", "en"],
+    ["finger", "zh"],
+    ["keyboard", "en"],
+  ] as const),
+)("with the %s, in %s", (manner, language) => {
   test("from a host that misbehaves first: compared, a conflict ticked by hand, applied and undone", async () => {
     await resetPrices();
     const words = WORDS[language];

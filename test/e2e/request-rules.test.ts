@@ -1,11 +1,12 @@
 // A request rule's life in a real browser, against the real server: written as a sentence, tried dry, saved, acting on a call, seen in
 // the log. By mouse in English on a wide screen, by finger in Chinese on a phone, by keyboard alone.
+// The walk with the mouse is the long run's (WEIR_LONG): finger and keyboard are asked for more.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Browser } from "playwright";
 import { launchBrowser, openVisit } from "../support/browser.ts";
 import { answer, startFakeUpstream } from "../support/fake-upstream.ts";
 import type { FakeUpstream } from "../support/fake-upstream.ts";
-import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF } from "../support/hands.ts";
+import { CONTEXT_OF, handOf, isAsWideAsTheScreen, LOCALE_OF, walkedNow } from "../support/hands.ts";
 import type { Manner } from "../support/hands.ts";
 import { startServerProcess } from "../support/server.ts";
 import type { ServerProcess } from "../support/server.ts";
@@ -108,11 +109,13 @@ async function key(): Promise<string> {
   return made.key;
 }
 
-test.each([
-  ["en", "mouse"],
-  ["zh", "finger"],
-  ["en", "keyboard"],
-] as const)("a rule is written, tried, saved and seen: %s, by %s", async (language, manner: Manner) => {
+test.each(
+  walkedNow([
+    ["en", "mouse"],
+    ["zh", "finger"],
+    ["en", "keyboard"],
+  ] as const),
+)("a rule is written, tried, saved and seen: %s, by %s", async (language, manner: Manner) => {
   const texts = TEXTS[language];
   const old = await call<Row[]>("GET", "/api/channel/search");
   if (old.length > 0) await call("POST", "/api/channel/batch", { ids: old.map(({ id }) => id) });

@@ -166,6 +166,7 @@ describe("tools that agents run themselves", () => {
       max_tokens: 99,
       messages: [{ role: "user", content: "hi" }],
       mcp_servers: [],
+      ["unknown".repeat(1000)]: 1,
       tools: [
         { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" },
         { type: "tool_search_tool_bm25_20251119", name: "tool_search_tool_bm25" },
@@ -179,6 +180,8 @@ describe("tools that agents run themselves", () => {
         "tools.tool_search_tool_regex_20251119",
         "tools.tool_search_tool_bm25_20251119",
         "tools.defer_loading",
+        // Of a name that a client chose the row keeps so much.
+        "unknown".repeat(1000).slice(0, 256),
       ]),
     );
   });

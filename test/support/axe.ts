@@ -18,6 +18,12 @@ export interface Look {
   within?: string;
 }
 
+const isLong = Bun.env["WEIR_LONG"] === "1";
+/** The sizes of targets are a third of axe's work: usually they are measured on the narrow screen, where fingers are. */
+export const WIDE_LOOK: Look = isLong ? {} : { without: ["target-size"] };
+/** What a page is made of hangs on no width: usually only the wide look is for that, this one for colours and sizes. */
+export const NARROW_LOOK: Look = isLong ? {} : { only: ["color-contrast", "target-size"] };
+
 export async function violationsOf(page: Page, { only, without = [], within }: Look = {}): Promise<string[]> {
   // A colour halfway through its transition is nobody's colour: what just came counts when it has come, and what is enabled
   // while axe looks has its colour at once.

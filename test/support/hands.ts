@@ -16,6 +16,15 @@ export interface Hand {
   undo(button: Locator): Promise<void>;
 }
 
+/**
+ * Of the walks of a journey those of the ordinary run: without the mouse's, with WEIR_LONG all. Who walks by finger presses
+ * what a mouse does, on less room; by keyboard on a wide screen. Each walk names its manner in a field or place of its own.
+ */
+export function walkedNow<Walk extends object>(walks: readonly Walk[]): Walk[] {
+  const isLong = Bun.env["WEIR_LONG"] === "1";
+  return walks.filter((walk) => isLong || !Object.values(walk).includes("mouse"));
+}
+
 /** What a browser context needs for each manner. */
 export const CONTEXT_OF: Record<Manner, BrowserContextOptions> = {
   mouse: { viewport: { width: 1440, height: 900 } },
@@ -30,16 +39,25 @@ const MOST_STEPS = 120;
 
 type Place = "here" | "before" | "after";
 
-/** Where an element lies, seen from the focus. Remembers that somebody walks this page. */
-function placeOf(element: Element): Place {
+/**
+ * Where an element lies, seen from the focus, and half of the stops on the way, at least one: what a stop is to the browser is
+ * not known for sure, so nobody goes further before looking again. Remembers that somebody walks this page.
+ */
+function wayTo(element: Element): { place: Place; steps: number } {
   document.documentElement.dataset["walked"] = "";
   const { activeElement } = document;
-  if (activeElement === element) return "here";
+  if (activeElement === element) return { place: "here", steps: 0 };
   const isBefore =
     activeElement !== null &&
     activeElement !== document.body &&
     (activeElement.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_PRECEDING) !== 0;
-  return isBefore ? "before" : "after";
+  const within = document.querySelector("dialog:modal") ?? document;
+  const stops = [
+    ...within.querySelectorAll<HTMLElement>("a[href], button, input, select, textarea, [tabindex]"),
+  ].filter((each) => each.tabIndex >= 0 && !each.matches(":disabled") && each.getClientRects().length > 0);
+  const [from, to] = [activeElement, element].map((each) => stops.findIndex((stop) => stop === each));
+  const between = from === undefined || to === undefined || from < 0 || to < 0 ? 0 : Math.abs(to - from);
+  return { place: isBefore ? "before" : "after", steps: Math.max(1, Math.floor(between / 2)) };
 }
 
 async function walk(page: Page, at: Locator, forward: string, back: string): Promise<void> {
@@ -51,10 +69,11 @@ async function walk(page: Page, at: Locator, forward: string, back: string): Pro
     .catch(() => {
       throw new Error(`the focus was lost on the way to ${at.toString()}`);
     });
-  for (let step = 0; step < MOST_STEPS; step++) {
-    const place = await at.evaluate(placeOf);
+  for (let taken = 0; taken < MOST_STEPS;) {
+    const { place, steps } = await at.evaluate(wayTo);
     if (place === "here") return;
-    await page.keyboard.press(place === "before" ? back : forward);
+    for (let step = 0; step < steps; step++, taken++)
+      await page.keyboard.press(place === "before" ? back : forward);
   }
   throw new Error(`not reached by keyboard within ${MOST_STEPS} steps: ${at.toString()}`);
 }

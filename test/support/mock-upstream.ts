@@ -75,6 +75,8 @@ interface Billed {
   given: number;
   /** The final usage that it sent; a provider bills this even when nobody reads it. */
   reported: { input: number; output: number } | undefined;
+  /** When it sent that, by this process's steady clock; Infinity: it has not. */
+  reportedAtMs: number;
   /** The answer went out to its end. */
   isWhole: boolean;
   /** The gateway hung up. */
@@ -330,6 +332,7 @@ async function play(plan: Required<CallPlan>, format: Format, call: Billed, answ
     } else answer.end(JSON.stringify(format.whole(WORD.repeat(words), reason, usage)));
     call.given = words;
     call.reported = usage;
+    call.reportedAtMs = performance.now();
     call.isWhole = true;
     return;
   }
@@ -351,6 +354,7 @@ async function play(plan: Required<CallPlan>, format: Format, call: Billed, answ
   }
   if (!(await write(answer, format.end(reason, usage)))) return;
   call.reported = usage;
+  call.reportedAtMs = performance.now();
   call.isWhole = true;
   answer.end();
 }
@@ -393,6 +397,7 @@ export async function startMockUpstream(): Promise<MockUpstream> {
         limit: limitIn(json),
         given: 0,
         reported: undefined,
+        reportedAtMs: Number.POSITIVE_INFINITY,
         isWhole: false,
         isLeft: false,
       };

@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from "node:net";
 /** What the test tells; answered by `done` with the same number. */
 export interface SwitchOrder {
   number: number;
-  act: "cut" | "silence" | "hold" | "restore" | "point";
+  act: "cut" | "silence" | "forget" | "hold" | "restore" | "point";
   /** Of the server, where connections are pointed elsewhere. */
   port?: number;
 }
@@ -23,24 +23,26 @@ function carry(firstTarget: number): (order: SwitchOrder) => void {
   let target = firstTarget;
   let state: "carries" | "cut" | "silent" | "held" = "carries";
   const pairs = new Set<Pair>();
+  /** Pairs of which nothing is carried any more, and whose ends hear nothing of each other. */
+  const forgotten = new Set<Pair>();
 
-  function resetAll(): void {
-    eachSocket((socket) => socket.resetAndDestroy());
-    pairs.clear();
+  function reset(which: Set<Pair>): void {
+    eachSocket(which, (socket) => socket.resetAndDestroy());
+    which.clear();
   }
 
-  function eachSocket(act: (socket: Socket) => void): void {
-    for (const { client, server } of pairs) {
+  function eachSocket(which: Set<Pair>, act: (socket: Socket) => void): void {
+    for (const { client, server } of which) {
       act(client);
       if (server) act(server);
     }
   }
 
-  function join(from: Socket, to: Socket): void {
+  function join(pair: Pair, from: Socket, to: Socket): void {
     from.setNoDelay(true);
     from.on("data", (part) => {
       // What is lost is lost: in silence nothing is kept for later.
-      if (state === "carries" && !to.write(part)) from.pause();
+      if (state === "carries" && !forgotten.has(pair) && !to.write(part)) from.pause();
     });
     to.on("drain", () => {
       if (state !== "held") from.resume();
@@ -48,7 +50,7 @@ function carry(firstTarget: number): (order: SwitchOrder) => void {
     if (state === "held") from.pause();
     from.on("close", () => {
       // In silence nobody hears that the other end has gone.
-      if (state !== "silent") to.destroy();
+      if (state !== "silent" && !forgotten.has(pair)) to.destroy();
     });
   }
 
@@ -64,23 +66,29 @@ function carry(firstTarget: number): (order: SwitchOrder) => void {
     if (state === "silent") return;
     const server = connect(target, "127.0.0.1");
     pair.server = server;
-    server.on("error", () => client.resetAndDestroy());
-    join(client, server);
-    join(server, client);
+    server.on("error", () => {
+      if (!forgotten.has(pair)) client.resetAndDestroy();
+    });
+    join(pair, client, server);
+    join(pair, server, client);
   });
   listener.listen(0, "127.0.0.1", () => tell({ port: (listener.address() as AddressInfo).port }));
 
   return ({ act, port }) => {
     if (act === "point") target = port ?? target;
     else if (act === "silence") state = "silent";
-    else if (act === "hold") {
+    else if (act === "forget") {
+      for (const pair of pairs) forgotten.add(pair);
+      pairs.clear();
+    } else if (act === "hold") {
       state = "held";
-      eachSocket((socket) => socket.pause());
+      eachSocket(pairs, (socket) => socket.pause());
     } else {
       const isReset = act === "cut" || state === "silent";
       state = act === "cut" ? "cut" : "carries";
-      if (isReset) resetAll();
-      else eachSocket((socket) => socket.resume());
+      reset(forgotten);
+      if (isReset) reset(pairs);
+      else eachSocket(pairs, (socket) => socket.resume());
     }
   };
 }

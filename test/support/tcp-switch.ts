@@ -14,6 +14,8 @@ export interface TcpSwitch {
   cut(): Promise<void>;
   /** Connections stay open, new ones too, and nothing arrives any more: what a network does that loses every packet. */
   silence(): Promise<void>;
+  /** Nothing arrives on connections that are open, for ever; new ones are carried: what a firewall does that has forgotten them. */
+  forget(): Promise<void>;
   /** Nothing arrives, and nothing is lost: `restore` goes on where it stood. */
   hold(): Promise<void>;
   /** Carries again. What was silent is reset: its other end has forgotten it long ago. */
@@ -60,6 +62,7 @@ export async function startSwitch(target: number): Promise<TcpSwitch> {
     pointTo: (port) => order("point", port),
     cut: () => order("cut"),
     silence: () => order("silence"),
+    forget: () => order("forget"),
     hold: () => order("hold"),
     restore: () => order("restore"),
     async stop() {

@@ -861,8 +861,8 @@ CREATE INDEX "logs_time" ON "logs" USING btree ("created_at");--> statement-brea
 CREATE INDEX "logs_user_time" ON "logs" USING btree ("user_id","created_at");--> statement-breakpoint
 CREATE INDEX "logs_request" ON "logs" USING btree ("request_id");--> statement-breakpoint
 CREATE INDEX "logs_rare_types" ON "logs" USING btree ("type","created_at","group","token_id","model_name") WHERE "logs"."type" <> 2;--> statement-breakpoint
-CREATE INDEX "logs_rare_user" ON "logs" USING btree (("user_id" + 0),"type","created_at") WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
-CREATE INDEX "logs_rare_model" ON "logs" USING btree ("model_name","type","created_at") WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
+CREATE INDEX "logs_rare_user" ON "logs" USING btree (("user_id" + 0),"type","created_at","channel_id") WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
+CREATE INDEX "logs_rare_model" ON "logs" USING btree ("model_name","type","created_at","channel_id") WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
 CREATE INDEX "logs_rare_channel" ON "logs" USING btree ("channel_id","type","created_at") WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
 CREATE UNIQUE INDEX "orders_trade_no" ON "orders" USING btree ("trade_no");--> statement-breakpoint
 CREATE UNIQUE INDEX "orders_provider_ref" ON "orders" USING btree ("rail","provider_ref") WHERE "orders"."provider_ref" is not null;--> statement-breakpoint

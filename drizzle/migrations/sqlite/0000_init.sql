@@ -318,8 +318,8 @@ CREATE INDEX `logs_time` ON `logs` (`created_at`);--> statement-breakpoint
 CREATE INDEX `logs_user_time` ON `logs` (`user_id`,`created_at`);--> statement-breakpoint
 CREATE INDEX `logs_request` ON `logs` (`request_id`);--> statement-breakpoint
 CREATE INDEX `logs_rare_types` ON `logs` (`type`,`created_at`,`group`,`token_id`,`model_name`) WHERE "logs"."type" <> 2;--> statement-breakpoint
-CREATE INDEX `logs_rare_user` ON `logs` (("user_id" + 0),`type`,`created_at`) WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
-CREATE INDEX `logs_rare_model` ON `logs` (`model_name`,`type`,`created_at`) WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
+CREATE INDEX `logs_rare_user` ON `logs` (("user_id" + 0),`type`,`created_at`,`channel_id`) WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
+CREATE INDEX `logs_rare_model` ON `logs` (`model_name`,`type`,`created_at`,`channel_id`) WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
 CREATE INDEX `logs_rare_channel` ON `logs` (`channel_id`,`type`,`created_at`) WHERE ("logs"."type" + 0) <> 2;--> statement-breakpoint
 CREATE TABLE `marks` (
 	`key` text PRIMARY KEY NOT NULL,

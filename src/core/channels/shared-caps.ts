@@ -3,7 +3,7 @@
 import { lookEvery } from "../../db/look-around.ts";
 import type { Clock } from "../deps.ts";
 import type { ToldOwner } from "../kit/shared-scripts.ts";
-import { NO_ASKED, NO_TOLD } from "../kit/shared-wire.ts";
+import { NO_ASKED, NO_TOLD } from "../kit/shared-scripts.ts";
 import type { SharedWire } from "../kit/shared-wire.ts";
 import type { Caps } from "./rows.ts";
 
@@ -92,6 +92,9 @@ export function createSharedCaps(wire: SharedWire, clock: Pick<Clock, "monotonic
     if (isBusy || late.length > 0) tell(late, () => 0);
   }
 
+  wire.tellAgainBy(beat);
+  const stop = lookEvery(BEAT_MS, beat);
+
   return {
     isUp: () => wire.isSettled(),
     ask(taken, tokens, told) {
@@ -115,6 +118,8 @@ export function createSharedCaps(wire: SharedWire, clock: Pick<Clock, "monotonic
         uses.add(use);
         use.told = figuresOf(use);
       }
+      // All of it was given in advance.
+      if (!(found instanceof Promise)) return undefined;
       return found.then((answer) => {
         if (answer?.kind === "granted") return true;
         for (const { use } of capped) use.told = "";
@@ -133,6 +138,9 @@ export function createSharedCaps(wire: SharedWire, clock: Pick<Clock, "monotonic
         (use) => (limits.get(use) ? tokens : 0),
       );
     },
-    close: lookEvery(BEAT_MS, beat),
+    close() {
+      stop();
+      wire.close();
+    },
   };
 }

@@ -63,14 +63,20 @@ export function lostCause(nodeId: string, goneSeconds: number): InboxCause {
   return { kind: "node_lost", subject: nodeId, params: { node: nodeName(nodeId), ...span } };
 }
 
-/** Told by the ledger, which is there before the inbox: what is found during a start stands in the log alone. */
-export function fallTeller(nodeId: string): { tell: (fall: Fall) => void; inbox: Inbox | undefined } {
-  const teller = {
-    inbox: undefined as Inbox | undefined,
-    tell: (fall: Fall) => {
-      teller.inbox?.raise(fallCause(nodeId, fall));
-      if (!fall.isReplayed) teller.inbox?.keep(stoppedCause(nodeId, "missing"));
+/** Told by the ledger, which is there before the inbox: what is found during a start waits for `into`. */
+export function fallTeller(nodeId: string): { tell: (fall: Fall) => void; into: (inbox: Inbox) => void } {
+  let to: Inbox | undefined;
+  const early: Fall[] = [];
+  function tell(fall: Fall): void {
+    if (!to) early.push(fall);
+    to?.raise(fallCause(nodeId, fall));
+    if (!fall.isReplayed && !fall.goesOn) to?.keep(stoppedCause(nodeId, "missing"));
+  }
+  return {
+    tell,
+    into(inbox) {
+      to = inbox;
+      early.splice(0).forEach(tell);
     },
   };
-  return teller;
 }

@@ -1,22 +1,12 @@
 // What ties a data directory to its database: the database's own number noted in it, and the node's name.
 // Refuses to begin anew where a product has been, which would hide lost books behind the setup screen, and on half a site.
 import { randomBytes } from "node:crypto";
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeSync,
-} from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { eq } from "drizzle-orm";
 import { SQLITE_FILE } from "../../db/connect.ts";
 import type { Database } from "../../db/database.ts";
-import { syncDirectory } from "./journal/files.ts";
+import { writeAtomically } from "./journal/files.ts";
 import { JOURNAL_NAME } from "./journal/journal.ts";
 import { databaseNumber, findStorePosition, NUMBER_KEY } from "./node-lease.ts";
 
@@ -153,18 +143,4 @@ export function readNodeId(dataDir: string): string {
   // After a power cut another name, or none, would make the journal a stranger's.
   writeAtomically(dataDir, NODE_FILE, `${id}\n`);
   return id;
-}
-
-/** The whole text or no file, whenever the power goes. */
-function writeAtomically(dataDir: string, name: string, text: string): void {
-  const draft = join(dataDir, `${name}.draft`);
-  const file = openSync(draft, "w", 0o600);
-  try {
-    writeSync(file, text);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  renameSync(draft, join(dataDir, name));
-  syncDirectory(dataDir);
 }

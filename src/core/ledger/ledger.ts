@@ -12,6 +12,7 @@ import { entryRow } from "../logs/rows.ts";
 import { creditSteps, tokenQuotaSteps } from "./credits.ts";
 import { createCommitGate } from "./durability.ts";
 import type { CommitGate, Durability } from "./durability.ts";
+import { withEnteredNote } from "./entered-note.ts";
 import { createGroupCommit } from "./group-commit.ts";
 import type { GroupCommit } from "./group-commit.ts";
 import { endPending } from "./items.ts";
@@ -137,7 +138,9 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   await shared?.releaseOwn();
 
   const open: HoldKeeper["open"] = new IndexedSet();
-  const queue = createSettlementQueue({ accounts, logger, journal, lease, store, health, open });
+  let isClosed = false;
+  const ofQueue = { accounts, logger, journal, lease, store, health, open, isClosed: () => isClosed };
+  const queue = createSettlementQueue(ofQueue);
   const keeper = createKeeper({ clock, options }, { open, queue, shared, available, gate });
   const reserveDeps = { options, accounts, health, keeper, outage, limits, shared, gate };
   const upkeep = startUpkeep({ keeper, shared, clock, logger });
@@ -197,6 +200,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       const isWhole = store.backlog() === 0;
       health.close();
       store.close();
+      isClosed = true;
       await outage?.close();
       journal.close();
       await lease.release(isWhole);
@@ -206,7 +210,11 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
 
 /** Where what is durable in the journal goes, and what answers wait for there. */
 function openStore(
-  deps: LedgerDeps & { databaseWaitMs: number; monotonicMs: () => number },
+  deps: LedgerDeps & {
+    databaseWaitMs: number;
+    monotonicMs: () => number;
+    fellBack: (fall: Fall) => void;
+  },
   {
     lease,
     journal,
@@ -214,11 +222,14 @@ function openStore(
   }: { lease: NodeLease; journal: WatchedJournal<LedgerItem>; outage: OutageWatch | undefined },
 ): { store: LedgerStore; gate: CommitGate | undefined; doubt: () => void } {
   const { client } = deps.db;
-  if (client)
-    return { store: createSqliteStore(client, { ...deps, lease, journal }), gate: undefined, doubt() {} };
+  const watched = (each: LedgerStore) => withEnteredNote(each, { ...deps, lease, journal });
+  if (client) {
+    const store = createSqliteStore(client, { ...deps, lease, journal });
+    return { store: watched(store), gate: undefined, doubt() {} };
+  }
   const store = createPostgresStore({ ...deps, lease, journal, answered: () => outage?.answered() });
   const doubt = (): void => store.doubt();
-  if (deps.durability !== "database" || !outage) return { store, gate: undefined, doubt };
+  if (deps.durability !== "database" || !outage) return { store: watched(store), gate: undefined, doubt };
   const gate = createCommitGate({
     ...deps,
     store,
@@ -227,7 +238,7 @@ function openStore(
     lastPosition: () => journal.lastPosition,
     oldestMs: () => journal.oldestMs(journal.lastPosition - store.backlog()),
   });
-  return { store, gate, doubt };
+  return { store: watched(store), gate, doubt };
 }
 
 /** Settlements become durable in the journal together; the store is woken for them. */
@@ -239,12 +250,15 @@ function createSettlementQueue({
   store,
   health,
   open,
+  isClosed,
 }: Pick<LedgerDeps, "accounts" | "logger"> & {
   journal: Journal<LedgerItem>;
   lease: NodeLease;
   store: LedgerStore;
   health: LedgerHealth;
   open: HoldKeeper["open"];
+  /** The process ends: the journal takes nothing more. */
+  isClosed: () => boolean;
 }): GroupCommit<LedgerItem> & { lost(): number } {
   let lostCount = 0;
   const commit = createGroupCommit<LedgerItem>({
@@ -260,6 +274,13 @@ function createSettlementQueue({
       store.wake();
     },
     lost(items, error) {
+      if (isClosed() && items.every((item) => !item.row)) {
+        // As in an outage, which a take near zero outlived: its row stands, and the next start finds it.
+        const text = "the process has ended: the next start of this node gives back what a call had reserved";
+        logger.info(text, { reservations: items.length });
+        for (const item of items) endPending(accounts, item);
+        return ledgerDown();
+      }
       health.writeFailed();
       lostCount += items.length;
       logger.error("settlements could not be written", { rows: items.length, error: String(error) });

@@ -11,10 +11,17 @@ import { JournalDamaged } from "./journal/journal.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { JournalEntry } from "./journal/waiting.ts";
 import type { NodeLease } from "./node-lease.ts";
-import { enterBatch, insertTexts, ZoneMoved } from "./postgres-statements.ts";
-import type { MarkStep } from "./postgres-statements.ts";
+import {
+  CHECK_FAILED,
+  checked,
+  enterAtOnce,
+  enterBatch,
+  insertTexts,
+  ZoneMoved,
+} from "./postgres-statements.ts";
+import type { Batch, InsertTexts, MarkStep } from "./postgres-statements.ts";
 import { chargedBalances, setEntryAside } from "./store.ts";
-import type { MarkMove } from "./store.ts";
+import type { Figures, MarkMove } from "./store.ts";
 
 export interface PostgresApplierDeps extends Pick<Deps, "db" | "clock" | "logger"> {
   lease: NodeLease;
@@ -37,6 +44,8 @@ export interface Fall {
   to: number;
   /** False where the journal no longer has all of that: nothing more is answered before a person has decided. */
   isReplayed: boolean;
+  /** Found by a start, which goes on: whoever put the older state there has decided. */
+  goesOn?: true;
 }
 
 /** The mark moved without this process: the last commit succeeded unheard, or an older file was put back. */
@@ -130,13 +139,7 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
     const endWrite = accounts.beginWrite(ids.userIds, ids.tokenIds);
     try {
       // Should it be committed after the deadline, the next try finds the mark moved.
-      const figures = await within(
-        databaseWaitMs,
-        db.atomic((tx) => {
-          const move = moveMark(tx, deps, { ...spanOf(entries), setAside: 0, skipped: sums.skipped });
-          return enterBatch(tx, texts, { sums, ...ids, zone }, move);
-        }),
-      );
+      const figures = await within(databaseWaitMs, enter(deps, texts, entries, { sums, ...ids, zone }));
       deps.answered?.();
       moved(entries);
       for (const each of figures.users) Object.assign(accounts.cachedUser(each.id) ?? {}, each);
@@ -191,6 +194,7 @@ const MOVE_MARK = `update nodes set mark = $1, journaled = $2, entered = entered
     skipped = skipped + $5
   where node_id = $6 and incarnation = $7 and mark = $8
   returning mark`;
+const MOVE_MARK_CHECKED = `with moved as (${MOVE_MARK}) select ${checked("count(*) = 1")} from moved`;
 
 /** The lease is this process's and the tables end right before the batch, or nothing of it is entered. */
 function moveMark(
@@ -200,13 +204,33 @@ function moveMark(
 ): MarkStep {
   const entered = last - first + 1 - setAside - skipped;
   const { nodeId, incarnation } = lease;
-  const counts = [last, journal.lastPosition, entered, setAside, skipped];
+  const values = [last, journal.lastPosition, entered, setAside, skipped, nodeId, incarnation, first - 1];
   return {
-    query: fixedQuery(tx, MOVE_MARK, [...counts, nodeId, incarnation, first - 1]),
+    query: fixedQuery(tx, MOVE_MARK, values),
+    checkedQuery: fixedQuery(tx, MOVE_MARK_CHECKED, values),
     assertMoved(moved) {
       if (moved.length === 0) throw new PositionMoved();
     },
   };
+}
+
+/** In one go where that is possible; what it stumbles over is looked at step by step. */
+async function enter(
+  deps: PostgresApplierDeps,
+  texts: InsertTexts,
+  entries: Entries,
+  batch: Batch,
+): Promise<Figures> {
+  const { db } = deps;
+  const move = (tx: Orm) =>
+    moveMark(tx, deps, { ...spanOf(entries), setAside: 0, skipped: batch.sums.skipped });
+  const body = enterAtOnce(texts, batch, move);
+  try {
+    if (body) return await db.atomic(body, "at once");
+  } catch (error) {
+    if (sqlState(error) !== CHECK_FAILED) throw error;
+  }
+  return await db.atomic((tx) => enterBatch(tx, texts, batch, move(tx)));
 }
 
 /** Moves the mark past entries that the tables refuse: without it every start would meet them again. */

@@ -87,14 +87,23 @@ function insertOfSums(t: Database["t"]): string {
     return `c${at} as (insert into ${table.name} (${namesOf(columns)}) select ${values} from v, state
       where v."hour" >= state.from_hour group by ${key} order by ${key} ${end})`;
   });
+  // Another zone than the batch was made with stops it where nobody looks at the answer before the commit.
   return `with v as materialized (select * from json_to_recordset($1::json)
       as v(${all.map(({ field, type }) => `"${field}" ${type}`).join(", ")})),
     state as materialized (select zone, from_hour from rollup_days where id = ${DAYS_ROW} for share),
     fine as (insert into rollups (${namesOf(fine)}) select ${quoted(fine.map(({ field }) => field))} from v
       order by 1, 2, 3, 4, 5, 6 ${addToKnownHour(fine)}),
     ${coarse.join(",\n")}
-    select zone from state`;
+    select zone, ${checked("$2::text = '' or zone = $2::text")} from state`;
 }
+
+/** Where the condition does not hold, the statement fails with DIVISION_BY_ZERO, and with it the transaction. */
+export function checked(condition: string): string {
+  return `1 / (case when ${condition} then 1 else 0 end) as checked`;
+}
+
+/** What `checked` fails with. */
+export const CHECK_FAILED = "22012";
 
 /** The coarse sums have the days of another zone than this node knew: the batch is made again with its days. */
 export class ZoneMoved extends Error {
@@ -116,50 +125,79 @@ export interface Batch {
 export interface MarkStep {
   query: Query<RawRow[]>;
   assertMoved: (moved: readonly RawRow[]) => void;
+  /** The same statement, which fails with CHECK_FAILED where the mark is elsewhere. */
+  checkedQuery: Query<RawRow[]>;
 }
 
 /**
- * Everything of a batch, the mark first. Sent in one go, because nothing in it waits for the answer to something else but
- * the charges: where amounts had left the balance before, it is known first which of them are given back. Throws ZoneMoved.
+ * Everything of a batch, for `atomic(…, "at once")`: it fails with CHECK_FAILED where the mark or the zone is another one, and
+ * `enterBatch` tells which. Undefined for a batch that closes reservations: which of them still stand is known first there.
+ */
+export function enterAtOnce(texts: InsertTexts, batch: Batch, mark: (tx: Orm) => MarkStep) {
+  if (batch.sums.holds.length > 0) return undefined;
+  return function* (tx: Orm): Steps<Figures> {
+    const { queries, users, tokens } = chargesOf(tx, texts, batch, { closed: [], expectedZone: batch.zone });
+    const all = [mark(tx).checkedQuery, ...locksOf(tx, batch), ...queries];
+    const answers = yield* q(flightOf(all));
+    const answerTo = (query: Query<RawRow[]> | undefined) =>
+      (query && answers[all.indexOf(query)]) ?? NO_ROWS;
+    return { users: answerTo(users).map(userOf), tokens: answerTo(tokens).map(tokenOf) };
+  };
+}
+
+/** A transaction stands still no longer than others wait for its rows; through a pooler its session was not told when it began. */
+const MAX_STILL_MS = 8000;
+const BOUND_STILLNESS = `select set_config('idle_in_transaction_session_timeout', '${MAX_STILL_MS}', true)`;
+
+/**
+ * Everything of a batch step by step: where amounts had left the balance before, it is known first which of them are given
+ * back. Throws ZoneMoved, and what `assertMoved` does.
  */
 export function* enterBatch(tx: Orm, texts: InsertTexts, batch: Batch, mark: MarkStep): Steps<Figures> {
   const { sums, zone } = batch;
   const { holds } = sums;
-  const first = [mark.query, ...locksOf(tx, batch)];
-  let closed: DurableHold[] = [];
-  if (holds.length > 0) {
-    const answers = yield* q(flightOf([...first, closeHolds(tx, holds)]));
-    mark.assertMoved(answers[0] ?? []);
-    closed = (answers.at(-1) ?? []).map(holdOf);
-  }
+  const first = [fixedQuery(tx, BOUND_STILLNESS, []), mark.query, ...locksOf(tx, batch)];
+  const begun = yield* q(flightOf(holds.length > 0 ? [...first, closeHolds(tx, holds)] : first));
+  mark.assertMoved(begun[1] ?? []);
+  const closed = holds.length > 0 ? (begun.at(-1) ?? []).map(holdOf) : [];
+  const { queries, users, tokens, rollups } = chargesOf(tx, texts, batch, { closed, expectedZone: "" });
+  const answers = yield* q(flightOf(queries));
+  const answerTo = (query: Query<RawRow[]> | undefined) =>
+    (query && answers[queries.indexOf(query)]) ?? NO_ROWS;
+  const [state] = answerTo(rollups);
+  if (state && state.zone !== zone) throw new ZoneMoved(String(state.zone));
+  return { users: answerTo(users).map(userOf), tokens: answerTo(tokens).map(tokenOf) };
+}
+
+/**
+ * The statements that charge, in one order on every node: users, keys and channels before what only grows. `expectedZone`
+ * empty: nothing fails where it is another one.
+ */
+function chargesOf(
+  tx: Orm,
+  texts: InsertTexts,
+  { sums, zone }: Batch,
+  { closed, expectedZone }: { closed: DurableHold[]; expectedZone: string },
+) {
   const users = chargeUsers(tx, sums, closed);
   const tokens = chargeTokens(tx, sums, closed);
-  const keys = chargeKeys(tx, sums);
   const rollups = insertRows(
     tx,
     texts.rollups,
     sums.rollups.map((sum) => dated(zone, sum)),
+    expectedZone,
   );
-  // In this order on every node: users, keys and channels before what only grows.
   const queries = [
-    ...(holds.length > 0 ? [] : first),
     users,
     tokens,
     chargeChannels(tx, sums),
-    keys,
+    chargeKeys(tx, sums),
     insertRows(tx, texts.logs, sums.logs),
     rollups,
     insertRows(tx, texts.affinity, sums.affinity),
     insertRows(tx, texts.objects, sums.objects),
   ].filter((query) => query !== undefined);
-  const answers = yield* q(flightOf(queries));
-  const answerTo = (query: Query<RawRow[]> | undefined) =>
-    (query && answers[queries.indexOf(query)]) ?? NO_ROWS;
-  if (holds.length === 0) mark.assertMoved(answerTo(mark.query));
-  const [state] = answerTo(rollups);
-  if (state && state.zone !== zone) throw new ZoneMoved(String(state.zone));
-  yield* chargeGoneKeys(tx, sums, answerTo(keys));
-  return { users: answerTo(users).map(userOf), tokens: answerTo(tokens).map(tokenOf) };
+  return { queries, users, tokens, rollups };
 }
 
 const NO_ROWS: RawRow[] = [];
@@ -175,8 +213,13 @@ function locksOf(tx: Orm, { sums, userIds, tokenIds }: Batch): Query<RawRow[]>[]
   ];
 }
 
-function insertRows(tx: Orm, text: string, list: readonly unknown[]): Query<RawRow[]> | undefined {
-  return list.length === 0 ? undefined : fixedQuery(tx, text, [JSON.stringify(list)]);
+function insertRows(
+  tx: Orm,
+  text: string,
+  list: readonly unknown[],
+  ...more: string[]
+): Query<RawRow[]> | undefined {
+  return list.length === 0 ? undefined : fixedQuery(tx, text, [JSON.stringify(list), ...more]);
 }
 
 /** Rows that are still open; one that its lease has already returned is charged in full instead. */
@@ -269,24 +312,16 @@ function chargeChannels(tx: Orm, sums: BatchSums): Query<RawRow[]> | undefined {
 }
 
 /** Whoever deletes a key locks its channel first, as this batch did: what no key takes is the channel's own. */
-function chargeKeys(tx: Orm, { keys }: BatchSums): Query<RawRow[]> | undefined {
-  const text = `update channel_keys set used_quota = channel_keys.used_quota + v.charge,
+const CHARGE_KEYS = `with v as materialized (
+    select * from json_to_recordset($1::json) as v(id bigint, "channelId" bigint, charge bigint, "lastUsed" bigint)),
+  charged as (update channel_keys set used_quota = channel_keys.used_quota + v.charge,
       last_used = greatest(channel_keys.last_used, v."lastUsed")
-    from json_to_recordset($1::json) as v(id bigint, "channelId" bigint, charge bigint, "lastUsed" bigint)
-    where channel_keys.id = v.id and channel_keys.channel_id = v."channelId"
-    returning channel_keys.id`;
-  return insertRows(tx, text, keys);
-}
+    from v where channel_keys.id = v.id and channel_keys.channel_id = v."channelId"
+    returning channel_keys.id)
+  update channels set gone_keys_quota = channels.gone_keys_quota + gone.charge
+    from (select "channelId", sum(charge)::bigint as charge from v where id not in (select id from charged) group by 1) as gone
+    where channels.id = gone."channelId"`;
 
-function* chargeGoneKeys(tx: Orm, { keys }: BatchSums, charged: readonly RawRow[]): Steps<void> {
-  if (charged.length === keys.length) return;
-  const known = new Set(charged.map(({ id }) => Number(id)));
-  const gone = new Map<number, number>();
-  for (const { id, channelId, charge } of keys)
-    if (!known.has(id)) gone.set(channelId, (gone.get(channelId) ?? 0) + charge);
-  const changes = [...gone].map(([id, charge]) => ({ id, charge }));
-  const text = `update channels set gone_keys_quota = channels.gone_keys_quota + v.charge
-    from json_to_recordset($1::json) as v(id bigint, charge bigint)
-    where channels.id = v.id`;
-  yield* q(fixedQuery(tx, text, [JSON.stringify(changes)]));
+function chargeKeys(tx: Orm, { keys }: BatchSums): Query<RawRow[]> | undefined {
+  return insertRows(tx, CHARGE_KEYS, keys);
 }

@@ -1,6 +1,8 @@
 // The ledger store on PostgreSQL: when what is durable in the local journal is brought into the tables, who waits for
 // that, and how it goes on after an outage.
 import { isAway } from "../../db/away.ts";
+import { createCompany } from "./company.ts";
+import type { Company } from "./company.ts";
 import { MAX_BATCH } from "./group-commit.ts";
 import { createPostgresApplier, PositionMoved } from "./postgres-apply.ts";
 import type { PostgresApplier, PostgresApplierDeps } from "./postgres-apply.ts";
@@ -21,12 +23,12 @@ const MAX_MOVES = 2;
 export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore {
   const { logger, journal, lease } = deps;
   const applier = createPostgresApplier(deps);
-  const { waiters, patient, letGo } = createWaitingRoom();
+  const { waiters, patient, reached, letGo } = createWaitingRoom();
+  const company = createCompany();
   let failures = 0;
   let hasStarted = false;
   let isClosed = false;
-  let retry: ReturnType<typeof setTimeout> | undefined;
-  let gathering: ReturnType<typeof setTimeout> | undefined;
+  const alarms = createAlarms(() => void kick());
   let draining: Promise<void> | undefined;
   /** The row was found behind what is applied, or older than it was: looked at before anything else is entered. */
   let isMarkDoubted = false;
@@ -34,17 +36,13 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
 
   /** All that there is, or as long as it fills batches or somebody waits. */
   async function drainAll(): Promise<void> {
-    if (isMarkDoubted && lease.isHeld) {
-      await applier.checkMark();
-      isMarkDoubted = false;
-    }
-    while (!isClosed && lease.isHeld) {
-      const isThere = await applyBatch(deps, applier);
-      if (!isThere) break;
+    if (isMarkDoubted && lease.isHeld) await applier.checkMark();
+    isMarkDoubted = false;
+    while (!isClosed && lease.isHeld && (await applyBatch(deps, applier, company))) {
       failures = 0;
-      waiters.resolve(applier.applied, undefined);
-      patient.resolve(applier.applied, true);
-      if (hasStarted && waiters.isEmpty() && patient.isEmpty() && waiting() < MAX_BATCH) break;
+      reached(applier.applied);
+      const isAwaited = !waiters.isEmpty() || (!patient.isEmpty() && company.waitMs(waiting()) === 0);
+      if (hasStarted && !isAwaited && waiting() < MAX_BATCH) break;
     }
     // Also where nothing was to be entered: what failed last may have been the look at the mark alone.
     failures = 0;
@@ -59,31 +57,37 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     if (!lease.isHeld) {
       logLost(deps, applier.applied);
       patient.resolve(Infinity, false);
-    } else if (!isClosed) retry = setTimeout(() => void kick(), pauseMs(failures)).unref();
+    } else if (!isClosed) alarms.set("retry", pauseMs(failures));
   }
 
   /** Never rejects: a failure is tried again later, in growing intervals. */
   function kick(): Promise<void> {
-    clearTimeout(retry);
-    clearTimeout(gathering);
-    retry = gathering = undefined;
+    alarms.clear();
     draining ??= drainAll()
       .catch(failed)
       .finally(() => {
         draining = undefined;
         // What was found in the tables counts as much as what was brought there.
         patient.resolve(applier.applied, true);
-        if (isClosed) letGo();
+        if (isClosed) return letGo();
         // Somebody who waits, or entries that came after the last look.
-        else if (!waiters.isEmpty() || (failures === 0 && (isMarkDoubted || !patient.isEmpty()))) void kick();
+        if (!waiters.isEmpty() || (failures === 0 && isMarkDoubted)) void kick();
+        else if (failures === 0 && !patient.isEmpty()) commitSoon();
         else if (failures === 0 && lease.isHeld && waiting() > 0) gather();
       });
     return draining;
   }
 
   function gather(): void {
-    gathering ??= setTimeout(() => void kick(), GATHER_MS).unref();
+    alarms.set("gather", GATHER_MS);
     if (waiting() >= MAX_BATCH) void kick();
+  }
+
+  /** For answers that wait for the commit. While a batch is under way everybody joins the next one. */
+  function commitSoon(): void {
+    const waitMs = company.waitMs(waiting());
+    if (waitMs > 0) alarms.set("company", waitMs);
+    else if (!draining) void kick();
   }
 
   function doubt(): void {
@@ -95,10 +99,10 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   async function drain(): Promise<void> {
     const position = journal.lastPosition;
     // After a refusal connections may still be gone that nobody has tried since: then a second run finds new ones.
-    for (let runs = draining || retry ? 2 : 1; runs > 0 && position > applier.applied && !isClosed; runs--) {
-      const applied = waiters.add(position);
+    const isBusy = draining !== undefined || alarms.has("retry");
+    for (let runs = isBusy ? 2 : 1; runs > 0 && position > applier.applied && !isClosed; runs--) {
       void kick();
-      await applied;
+      await waiters.add(position);
     }
   }
 
@@ -115,7 +119,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       });
     },
     wake() {
-      if (retry === undefined && draining === undefined) gather();
+      if (!alarms.has("retry") && draining === undefined) gather();
     },
     drain,
     backlog: () => Math.max(0, waiting()),
@@ -124,27 +128,50 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
       if (isClosed || !lease.isHeld) return Promise.resolve(false);
       const applied = patient.add(position);
       // After a failure the next try has its time: calls that end meanwhile make no storm.
-      if (failures === 0) void kick();
+      if (failures === 0) commitSoon();
       return applied;
     },
     doubt,
     isFailing: () => failures > 0,
     close() {
       isClosed = true;
-      clearTimeout(retry);
-      clearTimeout(gathering);
+      alarms.clear();
       letGo();
     },
   };
 }
 
+/** Why the next batch begins later; whichever comes first takes the others along. Keeps no process alive. */
+function createAlarms(ring: () => void) {
+  const timers = new Map<"retry" | "gather" | "company", ReturnType<typeof setTimeout>>();
+  return {
+    has: (why: "retry") => timers.has(why),
+    set(why: "retry" | "gather" | "company", ms: number): void {
+      if (timers.has(why)) return;
+      const timer = setTimeout(ring, ms);
+      timer.unref();
+      timers.set(why, timer);
+    },
+    clear(): void {
+      for (const timer of timers.values()) clearTimeout(timer);
+      timers.clear();
+    },
+  };
+}
+
 /** The next batch; false where nothing waits. */
-async function applyBatch({ journal }: PostgresApplierDeps, applier: PostgresApplier): Promise<boolean> {
+async function applyBatch(
+  { journal }: PostgresApplierDeps,
+  applier: PostgresApplier,
+  company: Company,
+): Promise<boolean> {
   for (let moves = 0; ;) {
     const entries = journal.read(applier.applied, MAX_BATCH);
     if (entries.length === 0) return false;
+    const begunMs = performance.now();
     try {
       await applier.apply(entries);
+      company.committed(entries.length, performance.now() - begunMs);
       return true;
     } catch (error) {
       // Whose the tables are now is looked up at once: until then calls are answered that may belong to nobody.
@@ -181,6 +208,10 @@ function createWaitingRoom() {
   return {
     waiters,
     patient,
+    reached: (position: number) => {
+      waiters.resolve(position, undefined);
+      patient.resolve(position, true);
+    },
     letGo: () => {
       waiters.resolve(Infinity, undefined);
       patient.resolve(Infinity, false);

@@ -3,7 +3,7 @@
 // be told, or was forgotten, is told again, as whole figures, every two seconds.
 import { lookEvery } from "../../db/look-around.ts";
 import type { Clock } from "../deps.ts";
-import { NO_ASKED, NO_TOLD } from "../kit/shared-wire.ts";
+import { NO_ASKED, NO_TOLD } from "../kit/shared-scripts.ts";
 import type { SharedWire, WireAnswer } from "../kit/shared-wire.ts";
 import type { AskedOwner, ToldOwner } from "../kit/shared-scripts.ts";
 import { MINUTE_MS } from "./minute.ts";
@@ -40,9 +40,9 @@ type SharedAnswer = Extract<WireAnswer, { kind: "granted" }> | SharedRefused;
 export interface SharedLimits {
   /** Answers are to be had, and count what all processes have open: what others do need not be guessed. */
   isUp(): boolean;
-  /** Undefined: there is no answer. The owners' own figures have the call in them already. */
-  ask(claim: SharedClaim): Promise<SharedAnswer | undefined> | undefined;
-  /** Units of these, held here already, that the budgets leave; undefined: no budget, or no answer. */
+  /** Undefined: there is no answer. The owners' own figures have the call in them already. At once where nobody had to be asked. */
+  ask(claim: SharedClaim): Promise<SharedAnswer | undefined> | SharedAnswer | undefined;
+  /** Units of these, held here already, that the budgets leave; undefined: all of them, as nobody had to be asked, or no answer. */
   more(owners: readonly OwnerUse[], units: number, tokens: number): Promise<number | undefined> | undefined;
   /** A call has ended, and was settled with so much. */
   ended(owners: readonly OwnerUse[], used: { tokens: number; units: number }): void;
@@ -131,11 +131,14 @@ export function createSharedLimits(deps: SharedLimitsDeps): SharedLimits {
     for (const each of all()) {
       if (!tellsOpen(each)) continue;
       if (each.calls > 0) isBusy = true;
-      if (each.told === figuresOf(each)) continue;
-      if (late.push(each) >= MOST_TOLD) break;
+      if (each.told !== figuresOf(each)) late.push(each);
     }
-    if (isBusy || late.length > 0) tell(late, () => ({}));
+    if (isBusy) tell([], () => ({}));
+    for (let at = 0; at < late.length; at += MOST_TOLD) tell(late.slice(at, at + MOST_TOLD), () => ({}));
   }
+
+  wire.tellAgainBy(beat);
+  const stop = lookEvery(BEAT_MS, beat);
 
   return {
     isUp: () => wire.isSettled(),
@@ -149,6 +152,7 @@ export function createSharedLimits(deps: SharedLimitsDeps): SharedLimits {
       // The next one is asked with this one counted.
       if (rate) rates.begin(rate);
       for (const each of owners) each.told = figuresOf(each);
+      if (!(found instanceof Promise)) return found.kind === "granted" ? found : undefined;
       return found.then((answer) => {
         if (answer?.kind === "granted") return answer;
         forget(owners);
@@ -165,9 +169,10 @@ export function createSharedLimits(deps: SharedLimitsDeps): SharedLimits {
       const claim = { amount: units, tokens, wantedTokens: () => 0 };
       // The call itself is one of those that are open.
       const asked = budgeted.map((each) => ({ ...askedOf(deps, each, claim), calls: each.calls }));
-      return wire
-        .ask("more", asked, { units, least: 1, tokens })
-        ?.then((answer) => answer && (answer.kind === "granted" ? answer.units : 0));
+      const unitsOf = (answer: WireAnswer | undefined) =>
+        answer && (answer.kind === "granted" ? answer.units : 0);
+      const found = wire.ask("more", asked, { units, least: 1, tokens });
+      return found instanceof Promise ? found.then(unitsOf) : undefined;
     },
     ended(owners, { tokens, units }) {
       const told = owners.filter(tellsOpen);
@@ -182,9 +187,12 @@ export function createSharedLimits(deps: SharedLimitsDeps): SharedLimits {
     },
     undo(owners, moment) {
       if (owners.length > 0)
-        tell(owners, ({ limits }) => ({ undoneMoment: moment, maxRequests: limits.rpmLimit }));
+        tell(owners, ({ limits }) => ({ undoneMoment: moment, undone: 1, maxRequests: limits.rpmLimit }));
     },
     rateEnded: (claim, isSuccess) => rates.end(claim, isSuccess),
-    close: lookEvery(BEAT_MS, beat),
+    close() {
+      stop();
+      wire.close();
+    },
   };
 }

@@ -2,7 +2,7 @@
 // Refuses to decide: it is asked about together with the limits of key and user (shared-limits.ts).
 import type { RateRule } from "../kit/rate-limit.ts";
 import type { AskedOwner, ToldOwner } from "../kit/shared-scripts.ts";
-import { NO_ASKED, NO_TOLD } from "../kit/shared-wire.ts";
+import { NO_ASKED, NO_TOLD } from "../kit/shared-scripts.ts";
 import type { SharedWire } from "../kit/shared-wire.ts";
 import { MINUTE_MS } from "./minute.ts";
 

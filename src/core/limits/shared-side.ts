@@ -21,7 +21,13 @@ export function sharedSide(
   let place: () => NodePlace = () => ({ nodes: 1, rank: 0 });
 
   function ask(claim: SharedClaim, lease: LimitLease | undefined): Promise<void> | undefined {
-    return shared?.ask(claim)?.then((answer) => {
+    const found = shared?.ask(claim);
+    if (!found) return undefined;
+    if (!(found instanceof Promise)) {
+      if (found.kind === "granted") lease?.granted(found.units, found.moment);
+      return undefined;
+    }
+    return found.then((answer) => {
       if (answer?.kind === "granted") return lease?.granted(answer.units, answer.moment);
       if (answer) {
         lease?.cancel();

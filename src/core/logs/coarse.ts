@@ -137,7 +137,8 @@ async function newestHour(db: Database): Promise<number> {
 
 /** Parts of the range, each with the coarsest table that knows what is asked. */
 export async function sumParts(db: Database, query: SumQuery): Promise<SumPart[]> {
-  const [state, newest] = await Promise.all([coarseState(db), newestHour(db)]);
+  // Only days ask where the newest hour lies.
+  const [state, newest] = await Promise.all([coarseState(db), query.isHourly ? 0 : newestHour(db)]);
   return partsOf(db, state, newest, query);
 }
 

@@ -166,12 +166,15 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
 async function refusedUnpriced(deps: DashboardDeps, { filter, from, to }: Span): Promise<string[]> {
   if (deps.options.get("SelfUseModeEnabled")) return [];
   const { logs } = deps.db.t;
-  // A user's errors have an index of their own, in which channels do not stand.
-  const channel = filter.userId === undefined ? { channelId: 0 } : {};
+  // A user's errors have an index of their own, in which the channel stands too: with other words, or it would not be taken.
+  const isOfUser = filter.userId !== undefined;
+  const narrowed: LogFilter = { ...filter, ...(isOfUser ? {} : { channelId: 0 }), type: LogType.error };
   const newest = deps.db.reader
     .select({ model: logs.modelName, other: logs.other })
     .from(logs)
-    .where(rareWhere(deps.db, { ...filter, ...channel, type: LogType.error }, from, to))
+    .where(
+      and(rareWhere(deps.db, narrowed, from, to), isOfUser ? sql`(${logs.channelId} + 0) = 0` : undefined),
+    )
     .orderBy(desc(logs.createdAt))
     .limit(MOST_ERRORS_READ)
     .as("newest");

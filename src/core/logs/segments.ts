@@ -25,7 +25,7 @@ const HOURS_PER_QUERY = 500;
 /** Where each hour is all hourly sums of it, nearest ones first: the next query asks for twice as many. */
 const FIRST_HOURS = 2;
 /** Days whose sums are asked for first; the next query asks for four times as many. */
-const FIRST_DAYS = 7;
+const FIRST_DAYS = 1;
 
 /** A stretch of time and how many rows of a list lie in it. */
 interface Segment {

@@ -180,8 +180,19 @@ export async function quotaSeries({ db }: StatDeps, query: SeriesQuery): Promise
   return series;
 }
 
-/** Use by hour and model of a filter's whole hours, oldest first. */
-async function usedBetween(db: Database, filter: LogFilter) {
+interface HourUse {
+  hour: number;
+  modelName: string;
+  tokens: number;
+  count: number;
+  quota: number;
+}
+
+/**
+ * Use by hour and model of a filter's whole hours, oldest first. An hour travels as one text: tens of thousands of rows of their
+ * own cost the event loop three times as much as taking the texts apart.
+ */
+async function usedBetween(db: Database, filter: LogFilter): Promise<HourUse[]> {
   const { from, to } = filter;
   const parts = await sumParts(db, { filter, from, to, by: ["modelName"], isHourly: true });
   const found = await Promise.all(
@@ -189,26 +200,43 @@ async function usedBetween(db: Database, filter: LogFilter) {
       const model = table.modelName as PgColumn;
       // One row each in the sums by model: added up and grouped they cost PostgreSQL twice as much.
       const isOneEach = table === db.t.rollupsByModel;
-      const sum = (value: SQL | PgColumn) => (isOneEach ? sql`${value}`.mapWith(Number) : sumOf(value));
+      const sum = (value: SQL | PgColumn) => (isOneEach ? sql<number>`${value}` : sumOf(value));
       const rows = db.reader
         .select({
-          hour: sql<number>`${time}`.mapWith(Number).as("at"),
-          modelName: sql<string>`${model}`.as("model"),
-          tokens: sum(sql`${table.promptTokens} + ${table.completionTokens}`),
-          count: sum(table.count),
-          quota: sum(table.quota),
+          hour: sql<number>`${time}`.as("at"),
+          model: sql<string>`${model}`.as("model"),
+          tokens: sum(sql`${table.promptTokens} + ${table.completionTokens}`).as("tokens"),
+          count: sum(table.count).as("calls"),
+          quota: sum(table.quota).as("quota"),
         })
         .from(table as PgTable)
         // Errors alone, or what a failed attempt cost, are no use.
         .where(and(where, gt(table.count, 0)))
         .$dynamic();
-      return (isOneEach ? rows : rows.groupBy(time, model))
+      const used = (isOneEach ? rows : rows.groupBy(time, model))
         .orderBy(asc(time), asc(model))
-        .limit(MAX_SERIES_ROWS);
+        .limit(MAX_SERIES_ROWS)
+        .as("used");
+      const row = sql`${used.model}, ${used.tokens}, ${used.count}, ${used.quota}`;
+      const packed =
+        db.kind === "postgres"
+          ? sql<string>`cast(json_agg(json_build_array(${row}) order by ${used.model}) as text)`
+          : sql<string>`json_group_array(json_array(${row}) order by ${used.model})`;
+      return db.reader
+        .select({ hour: sql<number>`${used.hour}`.mapWith(Number), packed })
+        .from(used)
+        .groupBy(used.hour)
+        .orderBy(used.hour);
     }),
   );
   // Parts follow each other in time.
-  return found.flat();
+  return found
+    .flat()
+    .flatMap(({ hour, packed }) =>
+      (JSON.parse(packed) as [string, number, number, number][]).map(
+        ([modelName, tokens, count, quota]): HourUse => ({ hour, modelName, tokens, count, quota }),
+      ),
+    );
 }
 
 /** The caller's own series, of at most one month. */

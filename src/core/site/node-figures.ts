@@ -12,6 +12,8 @@ export interface NodeFigures {
   version: string;
   /** What answers of the node wait for; empty where it does not say. */
   durability: "journal" | "database" | "";
+  /** Whether the Valkey of REDIS_URL is asked; empty where there is none. */
+  valkey: "up" | "away" | "";
   startedAt: number;
   /** Requests of clients since the start, and those of them that upstreams or the gateway failed. */
   requests: number;
@@ -33,7 +35,7 @@ export interface NodeFigures {
 
 export interface FigureSources extends Pick<
   Deps,
-  "observer" | "clock" | "dataDir" | "startedAt" | "version"
+  "observer" | "valkey" | "clock" | "dataDir" | "startedAt" | "version"
 > {
   durability: "journal" | "database";
   lag: () => { waiting: number; oldestMs: number };
@@ -64,6 +66,11 @@ function countRequests({ observer }: Pick<Deps, "observer">): { requests: number
   return { requests, failed };
 }
 
+function valkeyState({ valkey }: Pick<Deps, "valkey">): NodeFigures["valkey"] {
+  if (!valkey) return "";
+  return valkey.isUp() ? "up" : "away";
+}
+
 export function createNodeFigures(sources: FigureSources): () => Promise<NodeFigures> {
   const { clock, delays, dataDir, startedAt, version, durability } = sources;
   const look = (): Look => {
@@ -85,6 +92,7 @@ export function createNodeFigures(sources: FigureSources): () => Promise<NodeFig
     return {
       version,
       durability,
+      valkey: valkeyState(sources),
       startedAt,
       ...countRequests(sources),
       inFlight: sources.inFlight(),
@@ -108,10 +116,11 @@ export function readFigures(text: string): NodeFigures | undefined {
     const value = found[name];
     return typeof value === "number" && Number.isFinite(value) ? value : 0;
   };
-  const { version, durability } = found;
+  const { version, durability, valkey } = found;
   return {
     version: typeof version === "string" ? version : "",
     durability: durability === "journal" || durability === "database" ? durability : "",
+    valkey: valkey === "up" || valkey === "away" ? valkey : "",
     startedAt: number("startedAt"),
     requests: number("requests"),
     failed: number("failed"),

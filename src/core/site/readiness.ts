@@ -21,6 +21,8 @@ interface ReadinessReport {
    * and a person has to decide; `degraded`: the database is away, settlements wait in the journal.
    */
   status: "ready" | "degraded" | "journal" | "stopped" | "draining";
+  /** Whether the Valkey of REDIS_URL is asked; absent without one. Away it makes nothing unready. */
+  valkey?: "up" | "away";
 }
 
 export interface Readiness {
@@ -29,15 +31,20 @@ export interface Readiness {
   drain(): void;
 }
 
-export function createReadiness(condition: () => Condition): Readiness {
+export function createReadiness(condition: () => Condition, valkey?: { isUp(): boolean }): Readiness {
   let isDraining = false;
+  function statusOf(): ReadinessReport["status"] {
+    if (isDraining) return "draining";
+    const { canRecord, silentMs, stoppedBy } = condition();
+    if (stoppedBy) return "stopped";
+    if (!canRecord) return "journal";
+    return silentMs >= AWAY_MS ? "degraded" : "ready";
+  }
   return {
     look() {
-      if (isDraining) return { isReady: false, status: "draining" };
-      const { canRecord, silentMs, stoppedBy } = condition();
-      if (stoppedBy) return { isReady: false, status: "stopped" };
-      if (!canRecord) return { isReady: false, status: "journal" };
-      return { isReady: true, status: silentMs >= AWAY_MS ? "degraded" : "ready" };
+      const status = statusOf();
+      const isReady = status === "ready" || status === "degraded";
+      return { isReady, status, ...(valkey ? { valkey: valkey.isUp() ? "up" : "away" } : {}) };
     },
     drain() {
       isDraining = true;

@@ -1,7 +1,7 @@
 // Finds accounts: at once where memory has them, by a read that everybody shares who asks meanwhile where it does not.
 import type { Clock, TokenAccount, UserAccount } from "../deps.ts";
 import { sha256Hex } from "../kit/seal.ts";
-import { addMiss, dropToken, dropUser, isCurrent, putToken, putUser } from "./account-cache.ts";
+import { addMiss, dropToken, dropUser, isCurrent, NEVER, putToken, putUser } from "./account-cache.ts";
 import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { ReadsInFlight } from "./account-reads.ts";
@@ -124,7 +124,7 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
   /** After a change. A load that began before it may be under way: it is awaited, then the row is read once more. */
   async function reloadUser(id: number): Promise<void> {
     reads.wroteUser(id);
-    await userLoads.get(id)?.catch(() => undefined);
+    await outdate(users.get(id), userLoads.get(id));
     if (users.has(id)) await loadUser(id);
   }
 
@@ -133,11 +133,25 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
     misses.clear();
     const entry = tokensById.get(id);
     if (!entry) return;
-    for (const hash of [entry.hash, entry.previousHash]) await tokenLoads.get(hash)?.catch(() => undefined);
+    for (const hash of [entry.hash, entry.previousHash]) await outdate(entry, tokenLoads.get(hash));
     await rereadToken(entry);
   }
 
   return { user, tokenByKey, reloadUser, reloadToken };
+}
+
+/**
+ * What is known of it decides nothing from here on: who asks waits for the row, however busy the database is. Nor does what
+ * a load brings that began before.
+ */
+async function outdate(
+  entry: UserEntry | TokenEntry | undefined,
+  load: Promise<unknown> | undefined,
+): Promise<void> {
+  if (entry) entry.readRound = NEVER;
+  if (!load) return;
+  await load.catch(() => undefined);
+  if (entry) entry.readRound = NEVER;
 }
 
 /** Accounts whose plans have a moment behind them are brought up to now before anybody gets them. */

@@ -64,6 +64,8 @@ export interface CallEnd {
 
 /** Names of dropped fields that a log row keeps. */
 const MAX_DROPPED = 50;
+/** Of each: clients choose them, and a row must not become as long as a body. */
+const MAX_DROPPED_CHARS = 256;
 
 /**
  * Charges and logs, or gives the held amount back; resolves when that is durable, with the usage that was charged
@@ -327,7 +329,10 @@ function addFields(
   if (call.hold.limit !== undefined) other["limited"] = call.hold.isLimitedByCap ? "max_cost" : "balance";
   if (end.reason === "balance") other["stopped"] = "balance";
   if (end.reason === "max-cost") other["stopped"] = "max_cost";
-  if (plan.dropped.length > 0) other["dropped"] = plan.dropped.slice(0, MAX_DROPPED);
+  if (plan.dropped.length > 0) {
+    const names = plan.dropped.slice(0, MAX_DROPPED);
+    other["dropped"] = names.map((name) => name.slice(0, MAX_DROPPED_CHARS));
+  }
   if (plan.rules) tellRules(other, plan.rules);
   if (hasForbiddenOutput(call)) other["sensitive_output"] = true;
   const json = call.billed ?? call.body.json;

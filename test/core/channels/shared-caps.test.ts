@@ -12,6 +12,8 @@ test("a call that is open for long is told again within the hour after which the
     isUp: () => true,
     isSettled: () => true,
     wasForgotten: () => false,
+    tellAgainBy: () => undefined,
+    close: () => undefined,
     ask: async () => ({ kind: "granted", units: 0, moment: 1 }),
     tell: (told) => hear(told),
   };

@@ -1,8 +1,9 @@
-// What the scripts of shared limits keep between two processes on a real Redis: sums of a budget by its periods, and whom the
-// server has forgotten.
+// What the scripts of shared limits keep between two processes on a real Redis: sums of a budget by its periods, whom the server
+// has forgotten, and what is given in advance.
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { NO_ASKED, NO_TOLD } from "../../../src/core/kit/shared-scripts.ts";
 import type { AskedOwner } from "../../../src/core/kit/shared-scripts.ts";
-import { createSharedWire, NO_ASKED, NO_TOLD } from "../../../src/core/kit/shared-wire.ts";
+import { createSharedWire } from "../../../src/core/kit/shared-wire.ts";
 import type { SharedWire } from "../../../src/core/kit/shared-wire.ts";
 import { openValkey } from "../../../src/db/valkey.ts";
 import type { Valkey } from "../../../src/db/valkey.ts";
@@ -32,11 +33,22 @@ beforeAll(async () => {
   });
   one = createSharedWire(valkey, { monotonicMs: () => nowMs });
   other = createSharedWire(valkey, { monotonicMs: () => nowMs });
+  await settled();
 });
 afterAll(async () => {
+  for (const wire of [one, other]) wire.close();
   valkey.close();
   await redis.remove();
 });
+
+/** Each process has told an emptied server what it has open, and the time for that is over. */
+async function settled(): Promise<void> {
+  for (const wire of [one, other])
+    while (!(await ask(wire, { key: "settled" }))) {
+      nowMs += 1000;
+      await Bun.sleep(5);
+    }
+}
 
 /** Resolves when the words before it were heard: answers come in order. */
 async function ask(wire: SharedWire, owner: Partial<AskedOwner> & { key: string }, amounts = NONE) {
@@ -62,16 +74,107 @@ test("a process hears once that the server has forgotten it, and is settled some
   await ask(one, { key: "known" });
   one.wasForgotten();
   await ask(one, { key: "known" });
+  const toldAgain = Promise.withResolvers<void>();
+  other.tellAgainBy(toldAgain.resolve);
   expect(one.wasForgotten()).toBe(false);
   await redis.command(
     "HDEL",
     "test:lim:processes",
     ...((await redis.command("HKEYS", "test:lim:processes")) as string[]),
   );
-  await ask(one, { key: "known" });
+  // Nobody has told it yet what is open: this is no yes.
+  expect(await ask(one, { key: "unknown" })).toBeUndefined();
   expect([one.wasForgotten(), one.wasForgotten()]).toEqual([true, false]);
+  // Also a process that asks nothing hears of it.
+  await toldAgain.promise;
   nowMs = valkey.upSinceMs() + 2999;
   expect([one.isUp(), one.isSettled()]).toEqual([true, false]);
   nowMs += 1;
   expect(one.isSettled()).toBe(true);
+});
+
+/** Scripts that Redis has run. */
+async function questions(): Promise<number> {
+  const text = String(await redis.command("INFO", "commandstats"));
+  return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(text)?.[1]);
+}
+
+test("far from its edge most calls of a limit ask nobody, and no more than the limit pass over both processes", async () => {
+  await settled();
+  const limit = 3000;
+  const owner = { key: "busy", maxRequests: limit, maxCalls: 1_000_000, maxTokens: 1_000_000 };
+  const open = new Map([one, other].map((wire) => [wire, 0]));
+  const before = await questions();
+  let granted = 0;
+  /** As many at once as callers have; those that pass end at once. */
+  const burst = async (wire: SharedWire): Promise<void> => {
+    const tokens = 10;
+    const answers = Array.from({ length: 16 }, () => {
+      const calls = open.get(wire) ?? 0;
+      open.set(wire, calls + 1);
+      return ask(
+        wire,
+        { ...owner, calls, tokens: calls * tokens, wantedTokens: tokens },
+        { ...NONE, tokens },
+      );
+    });
+    for (const answer of await Promise.all(answers)) {
+      const calls = (open.get(wire) ?? 0) - 1;
+      open.set(wire, calls);
+      if (answer?.kind !== "granted") continue;
+      granted += 1;
+      const told = {
+        ...NO_TOLD,
+        key: "busy",
+        windowMs: 60_000,
+        calls,
+        tokens: calls * tokens,
+        tokensUsed: 7,
+      };
+      wire.tell([told], () => undefined);
+    }
+  };
+  let asked = 0;
+  while (asked < 2 * limit) {
+    for (const wire of [one, other]) await burst(wire);
+    asked += 32;
+    if (asked === 1024) {
+      // A question and a word for dozens of calls, not for each of them.
+      expect(granted).toBe(1024);
+      expect((await questions()) - before).toBeLessThan(1024 / 10);
+    }
+  }
+  expect(granted).toBeLessThanOrEqual(limit);
+  // What was given in advance and not used is had by whoever asks once its time is over.
+  while (granted < limit) {
+    nowMs += 1000;
+    for (const wire of [one, other]) await burst(wire);
+    await Bun.sleep(5);
+  }
+  for (const wire of [one, other]) await burst(wire);
+  expect(granted).toBe(limit);
+  // All that was used is known there, and nothing is open.
+  nowMs += 1000;
+  for (const wire of [one, other]) wire.close();
+  // Of those that were refused last, every process tells in its next word of what is open.
+  for (const wire of [one, other])
+    wire.tell([{ ...NO_TOLD, key: "busy", windowMs: 60_000 }], () => undefined);
+  await ask(one, { key: "settled" });
+  expect(await redis.command("HGET", "test:busy:k:n", "s")).toBe(String(limit * 7));
+  expect(await redis.command("HGETALL", "test:busy:o")).toEqual({});
+});
+
+test("what was given in advance is void once the server has forgotten it, and under another limit", async () => {
+  const owner = { key: "void", maxCalls: 1_000_000 };
+  for (let turn = 0; turn < 4; turn++) await ask(one, owner);
+  const before = await questions();
+  await ask(one, owner);
+  expect(await questions()).toBe(before);
+  await ask(one, { ...owner, maxCalls: 900_000 });
+  expect(await questions()).toBeGreaterThan(before);
+  await redis.flush();
+  await ask(other, { key: "settled" });
+  const after = await questions();
+  await ask(one, owner);
+  expect(await questions()).toBeGreaterThan(after);
 });

@@ -2,6 +2,7 @@
 // Refuses its own arithmetic for sums: the expected figures come from filtering plain arrays.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { and, eq, sql } from "drizzle-orm";
+import { addHourlySums } from "../../../bench/log-rows.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import { buildCoarse } from "../../../src/core/ledger/coarse-build.ts";
 import { audit } from "../../../src/core/ledger/audit.ts";
@@ -41,8 +42,8 @@ const PART_INDEXES: Record<string, string> = {
   user_id_created_at: "logs_user_time",
   request_id: "logs_request",
   type_created_at_group_token_id_model_name: "logs_rare_types",
-  expr_type_created_at: "logs_rare_user",
-  model_name_type_created_at: "logs_rare_model",
+  expr_type_created_at_channel_id: "logs_rare_user",
+  model_name_type_created_at_channel_id: "logs_rare_model",
   channel_id_type_created_at: "logs_rare_channel",
 };
 
@@ -92,28 +93,7 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
           .returning()),
       );
     }
-    const sums = new Map<string, Schema["rollups"]["$inferInsert"]>();
-    for (const row of rows) {
-      if (row.type !== 2 && row.type !== 5) continue;
-      const hour = row.createdAt - (row.createdAt % HOUR_SECONDS);
-      const { userId, channelId, tokenId, group } = row;
-      // What no channel was asked for has the client's own name, which no sum has.
-      const modelName = row.type === 5 && channelId === 0 ? "" : row.modelName;
-      const key = [hour, userId, modelName, channelId, tokenId, group].join("|");
-      const sum = sums.get(key) ?? { hour, userId, modelName, channelId, tokenId, group };
-      if (row.type === 5) sum.errorCount = (sum.errorCount ?? 0) + 1;
-      else sum.count = (sum.count ?? 0) + 1;
-      sum.loggedCount = sum.count;
-      sum.quota = (sum.quota ?? 0) + row.quota;
-      sum.loggedQuota = sum.quota;
-      sum.promptTokens = (sum.promptTokens ?? 0) + row.promptTokens;
-      sum.completionTokens = (sum.completionTokens ?? 0) + row.completionTokens;
-      sums.set(key, sum);
-    }
-    const list = [...sums.values()];
-    for (let at = 0; at < list.length; at += 500) {
-      await db.orm.insert(db.t.rollups).values(list.slice(at, at + 500));
-    }
+    await addHourlySums(app.deps);
   }
 
   beforeAll(async () => {

@@ -1,7 +1,8 @@
 // How a journal file comes to be: filled and synced before the first entry, on the event loop or beside it.
 // Refuses to leave a half-made file behind when the disk is full.
-import { closeSync, constants, fsyncSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import { closeSync, constants, fsyncSync, openSync, readSync, renameSync, rmSync, writeSync } from "node:fs";
 import { open, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { frameAt, itemsOf } from "./frames.ts";
 
 export const SEGMENT_BYTES = 1024 * 1024;
@@ -13,6 +14,20 @@ export function syncDirectory(path: string): void {
   } finally {
     closeSync(directory);
   }
+}
+
+/** The whole text or no file, whenever the power goes. */
+export function writeAtomically(dataDir: string, name: string, text: string): void {
+  const draft = join(dataDir, `${name}.draft`);
+  const file = openSync(draft, "w", 0o600);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(draft, join(dataDir, name));
+  syncDirectory(dataDir);
 }
 
 /** Filled at once: writing into room that is there is a quarter quicker than growing, and no full disk stops it. */

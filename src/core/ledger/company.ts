@@ -1,0 +1,28 @@
+// How long a batch that answers wait for waits for others to join it. The first settlement behind a commit would make a batch
+// of one otherwise, and everybody else waits for that commit before their own begins.
+// Refuses to hold up a lone caller: only who has lately travelled in company waits for it.
+
+/** Of the time that a commit takes: what a caller loses by waiting is made up for by one commit less. */
+const SHARE = 0.25;
+const MOST_MS = 5;
+/** Of the newest batch in the running means. */
+const NEWEST = 0.3;
+
+export interface Company {
+  /** Milliseconds that a batch of so many entries is worth waiting for others; 0: it begins at once. */
+  waitMs(entries: number): number;
+  /** A batch of so many was committed after so long. */
+  committed(entries: number, tookMs: number): void;
+}
+
+export function createCompany(): Company {
+  let usualEntries = 1;
+  let usualMs = 0;
+  return {
+    waitMs: (entries) => (entries >= Math.round(usualEntries) ? 0 : Math.min(MOST_MS, usualMs * SHARE)),
+    committed(entries, tookMs) {
+      usualEntries += NEWEST * (entries - usualEntries);
+      usualMs += NEWEST * (tookMs - usualMs);
+    },
+  };
+}

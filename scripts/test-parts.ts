@@ -14,7 +14,7 @@ export interface Group {
 }
 
 /** Files that one process of `bun test` takes at once: small enough that lanes end together, large enough to load once. */
-const PART_FILES = { server: 24, attack: 3, islands: 24, e2e: 3 } as const;
+const PART_FILES = { server: 16, attack: 3, islands: 24, e2e: 3 } as const;
 /** In the order in which lanes take them: what has less room beside itself begins first. */
 const LANE_ORDER = ["e2e", "attack", "server", "islands"] as const;
 /** Browsers and attacks fill a machine: so many of each, and of both together, as long as there is something else to run. */

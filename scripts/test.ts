@@ -340,8 +340,8 @@ async function main(args: readonly string[]): Promise<Result> {
     }
   };
   try {
-    // Two more than cores: more than half of what tests do is waiting for other processes.
-    const lanes = Math.max(2, availableParallelism() + 2);
+    // Three more than cores: tests of the server wait two thirds of their time, browsers half of theirs.
+    const lanes = Math.max(2, availableParallelism() + 3);
     await Promise.all([runLane("waiting"), ...Array.from({ length: lanes }, () => runLane("any"))]);
   } finally {
     stopPostgres(runDir);

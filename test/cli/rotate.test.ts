@@ -177,7 +177,8 @@ describe.each(DATABASE_KINDS)("the encryption key on %s", (kind) => {
     });
     const env = { ENCRYPTION_KEY: old, NEW_ENCRYPTION_KEY: next };
     let isBegun = false;
-    for (let killMs = 20; !isBegun; killMs += 4) {
+    // Small steps at first: a start takes some hundred milliseconds, what follows at least as long.
+    for (let killMs = 20; !isBegun; killMs += Math.max(4, killMs / 12)) {
       expect(await rotateFor(at, killMs, env)).toBeNull();
       isBegun = await isUnderWay(at);
     }

@@ -15,6 +15,7 @@ import { startOperator } from "../support/operator.ts";
 import type { Operator } from "../support/operator.ts";
 import { createTestDatabase, DATABASE_KINDS } from "../support/postgres.ts";
 import type { TestDatabase } from "../support/postgres.ts";
+import { processorTimeOf, slownessSince } from "../support/processes.ts";
 import { startServerProcess } from "../support/server.ts";
 import type { ServerProcess } from "../support/server.ts";
 
@@ -355,6 +356,7 @@ describe("the playground under strain", () => {
       }).observe({ type: "longtask" });
       Object.assign(window, { seen });
     });
+    const since = processorTimeOf(process.pid);
     // Half of it is there: what is written meanwhile appears at once.
     await field.pressSequentially("the next question");
     half.open();
@@ -369,7 +371,8 @@ describe("the playground under strain", () => {
     const { longestMs } = await page.evaluate(
       () => (window as unknown as { seen: { longestMs: number } }).seen,
     );
-    expect(longestMs).toBeLessThan(1000);
+    // The page waits for a processor about as the test itself does.
+    expect(longestMs / slownessSince(process.pid, since)).toBeLessThan(1000);
     await page.waitForFunction(
       (count) => document.querySelectorAll("[data-message] pre").length === count,
       Math.ceil(200_000 / piece.length),

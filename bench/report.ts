@@ -224,7 +224,7 @@ function ratioTables(ratios: RatioFigures): string {
   return [
     table([["middle quotient of rounds side by side", "value", "must", "goal", "reached"], ...lines]),
     table([["CPU µs", "bare", "embedded", "PostgreSQL", "with limits", "and Valkey"], ...costs]),
-    `cold, the first seconds of each: ${number(coldQuotient(ratios))} × the bare proxy at 32 callers`,
+    `the first seconds of each at 32 callers, cold where the run has --only=ratios: ${number(coldQuotient(ratios))} × the bare proxy`,
   ].join("\n\n");
 }
 

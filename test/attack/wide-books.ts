@@ -113,6 +113,9 @@ function agree(row: Row, usage: Usage, call: Call, { stills, stretch }: Harm): b
   return key?.isPoor === true || wasStill;
 }
 
+/** Ends of calls whose client had left, and whose upstream was not heard out. */
+const UNHEARD: ReadonlySet<string> = new Set(["abandoned", "draining", "client-gone"]);
+
 /** Compares callers and upstream with the rows; what is not right, in words. */
 function compare(wide: WideSite, rows: readonly Row[], harm: Harm): string[] {
   const { kills } = harm;
@@ -143,10 +146,12 @@ function compare(wide: WideSite, rows: readonly Row[], harm: Harm): string[] {
   // Whoever left before the first byte knows no request id: key and usage must do.
   const matched = new Set<Call>();
   for (const { call, usage } of nameless) {
-    const found = [...unexplained].find((id) => {
-      const row = byRequest.get(id);
-      return row?.tokenId === call.key?.tokenId && row?.input === usage.input && row.output === usage.output;
-    });
+    const ofKey = [...unexplained].flatMap((id) => byRequest.get(id) ?? []);
+    const own = ofKey.filter(({ tokenId }) => tokenId === call.key?.tokenId);
+    const found = (
+      own.find(({ input, output }) => input === usage.input && output === usage.output) ??
+      own.find((row) => agree(row, usage, call, harm))
+    )?.requestId;
     if (found !== undefined) {
       unexplained.delete(found);
       matched.add(call);
@@ -155,13 +160,26 @@ function compare(wide: WideSite, rows: readonly Row[], harm: Harm): string[] {
         `billed by the upstream and in no book: ${call.id} (${call.kind}, node ${call.node}, status ${call.outcome.status})`,
       );
   }
+  // Whoever left before the first byte, and whose upstream was hung up on before it billed, pays for the prompt all the same.
+  for (const call of wide.load.calls.filter(
+    ({ kind, outcome }) => kind === "left" && outcome.requestId === "",
+  )) {
+    if (matched.has(call) || billed.has(call.id)) continue;
+    const found = [...unexplained].find((id) => {
+      const row = byRequest.get(id);
+      return row?.tokenId === call.key?.tokenId && UNHEARD.has(row?.reason ?? "");
+    });
+    if (found !== undefined) unexplained.delete(found);
+  }
   // A process that was killed between the charge and the answer: its caller knows no request id, its upstream a broken socket.
   for (const call of wide.load.calls.filter((each) => each.key && wasKilled(each, kills))) {
     if (byRequest.has(call.outcome.requestId) || matched.has(call)) continue;
     const found = [...unexplained].find((id) => byRequest.get(id)?.tokenId === call.key?.tokenId);
     if (found !== undefined) unexplained.delete(found);
   }
-  return findings.concat([...unexplained].map((id) => `in the book, and nobody called: ${id}`));
+  return findings.concat(
+    [...unexplained].map((id) => `in the book, and nobody called: ${JSON.stringify(byRequest.get(id))}`),
+  );
 }
 
 /** Figures of a node that /metrics tells, summed over its workers. */

@@ -83,25 +83,31 @@ export async function benchRows(args: readonly string[], dir: string): Promise<v
   await buildCoarse(deps);
   const pauseMs = watchLoop();
   console.log(
-    `\n${rows} rows on ${kind}; processor time, then shortest, median and longest of ${ROUNDS}, and the longest turn of the event loop, in ms\n`,
+    `\n${rows} rows on ${kind}; of ${ROUNDS} rounds the least and the median processor time, shortest, median and longest time, and the longest turn of the event loop, in ms\n`,
   );
-  const print = (name: string, times: number[], used = 0) => {
-    const sorted = times.toSorted((a, b) => a - b);
-    const figures = [used, sorted[0] ?? 0, sorted[sorted.length >> 1] ?? 0, sorted.at(-1) ?? 0, pauseMs()];
-    const isSlow = (figures[2] ?? 0) > GOAL_MS;
+  const inOrder = (figures: readonly number[]) => {
+    const sorted = figures.toSorted((a, b) => a - b);
+    return { least: sorted[0] ?? 0, median: sorted[sorted.length >> 1] ?? 0, most: sorted.at(-1) ?? 0 };
+  };
+  const print = (name: string, times: readonly number[], used: readonly number[] = []) => {
+    const [time, own] = [inOrder(times), inOrder(used)];
+    const figures = [own.least, own.median, time.least, time.median, time.most, pauseMs()];
+    const isSlow = time.median > GOAL_MS;
     console.log(
       `${name.padEnd(44)}${figures.map((ms) => ms.toFixed(1).padStart(10)).join("")}${isSlow ? "  !" : ""}`,
     );
   };
   for (const { name, ask } of questions(deps, rows)) {
     const times: number[] = [];
-    const usedBefore = await usedMs(deps);
+    const used: number[] = [];
     for (let round = 0; round < ROUNDS; round++) {
+      const usedBefore = await usedMs(deps);
       const begun = performance.now();
       await ask();
       times.push(performance.now() - begun);
+      used.push((await usedMs(deps)) - usedBefore);
     }
-    print(name, times, ((await usedMs(deps)) - usedBefore) / ROUNDS);
+    print(name, times, used);
   }
   const begun = performance.now();
   let pages = 0;
@@ -121,7 +127,7 @@ export async function benchRows(args: readonly string[], dir: string): Promise<v
     print(
       `${how}, ${months.read} + ${sums.read} months read (${ofLog} differ)`,
       [performance.now() - auditBegun],
-      (await usedMs(deps)) - usedBefore,
+      [(await usedMs(deps)) - usedBefore],
     );
   }
   await services.close();

@@ -5,7 +5,8 @@
 // (one client of all of them paces both workers), and with as many for both together, where each has half of what makes batches.
 // On a machine without a core for each, two processes cost more than one does whatever they are, which is why workers are held
 // against two lone ones. Then which worker takes how many of the calls of 256 connections, opened anew for each look: the kernel
-// gives a connection to a worker by its addresses, so that the share of few connections is luck.
+// gives a connection to a worker by its addresses, so that the share of few connections is luck. They pause between calls: under
+// more than the machine can do it is the scheduler that shares out calls.
 // Refuses a verdict on rates: load, mock, PostgreSQL and workers share the machine's cores.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,6 +30,8 @@ const SECONDS = 2;
 /** Of which no worker takes more than MOST_SHARE but once in a thousand looks, if the kernel throws dice. */
 const SHARED_CONNECTIONS = 256;
 const LOOKS = 5;
+/** With so many connections some 500 calls a second, which leaves both workers time. */
+const PAUSE_MS = 500;
 /** Longer than entries wait to be settled together. */
 const SETTLED_MS = 20_000;
 
@@ -103,7 +106,9 @@ async function settledBy({ database }: Side): Promise<number[]> {
 /** The share of the busier worker in the calls of many connections. */
 async function busierShare(side: Side): Promise<number> {
   const before = await settledBy(side);
-  await loadOf(side, SHARED_CONNECTIONS, SECONDS);
+  const paced = { concurrency: SHARED_CONNECTIONS, seconds: SECONDS, pauseMs: PAUSE_MS };
+  const { errors } = await closedLoop(side.gateway.target, paced);
+  if (errors > 0) throw new Error(`port ${side.gateway.port}: ${errors} calls failed`);
   const own = (await settledBy(side)).map((count, at) => count - (before[at] ?? 0));
   return Math.max(...own) / own.reduce((sum, count) => sum + count, 0);
 }

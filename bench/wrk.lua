@@ -1,6 +1,12 @@
--- Body and result format of the bench's closed-loop runs; headers come by -H, the body by BENCH_BODY.
+-- Body and result format of the bench's closed-loop runs; headers come by -H, the body by BENCH_BODY. With BENCH_PAUSE_MS
+-- each connection waits so long, on average, before its next call.
 wrk.method = "POST"
 wrk.body = os.getenv("BENCH_BODY")
+
+local pause = tonumber(os.getenv("BENCH_PAUSE_MS") or "")
+if pause then
+  delay = function() return math.random(0, 2 * pause) end
+end
 
 done = function(summary, latency, requests)
   local e = summary.errors

@@ -19,10 +19,15 @@ export function ensureWrk(): string {
   return installed;
 }
 
-/** Seconds are rounded up: wrk knows whole ones only. */
+/** Seconds are rounded up: wrk knows whole ones only. `pauseMs`: what each connection waits between calls, on average. */
 export function closedLoop(
   target: Target,
-  { concurrency, seconds, ask }: { concurrency: number; seconds: number; ask?: Ask | undefined },
+  {
+    concurrency,
+    seconds,
+    ask,
+    pauseMs,
+  }: { concurrency: number; seconds: number; ask?: Ask | undefined; pauseMs?: number | undefined },
 ): Promise<LoadResult> {
   const command = [
     ensureWrk(),
@@ -39,5 +44,8 @@ export function closedLoop(
     `Authorization: Bearer ${target.key}`,
     `${origin(target.port)}${ask?.path ?? "/v1/chat/completions"}`,
   ];
-  return runForJson<LoadResult>(command, { BENCH_BODY: ask?.body ?? chatBody() });
+  return runForJson<LoadResult>(command, {
+    BENCH_BODY: ask?.body ?? chatBody(),
+    ...(pauseMs === undefined ? {} : { BENCH_PAUSE_MS: String(pauseMs) }),
+  });
 }

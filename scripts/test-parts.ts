@@ -36,8 +36,12 @@ const LONG_FILES = [
   "./test/e2e/first-sale.test.ts",
   "./test/core/logs/list.test.ts",
 ];
-/** What waits nearly all its time for limits of a minute, with a twentieth of a processor: beside everything else. */
-const WAITING_FILES = ["./test/http/connections-process.test.ts", "./test/attack/front.test.ts"];
+/** What waits nearly all its time, many tests of a file at once, with hardly any of a processor: beside everything else. */
+const WAITING_FILES = [
+  "./test/http/connections-process.test.ts",
+  "./test/attack/front.test.ts",
+  "./test/attack/charges-ends.test.ts",
+];
 
 const isHeavy = ({ name }: Group): boolean => name === "e2e" || name === "attack";
 export const isWaiting = ({ files }: Group): boolean => files.every((file) => WAITING_FILES.includes(file));

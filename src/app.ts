@@ -197,7 +197,7 @@ function sessionSettings(env: Env, deps: Deps, secret: string): SessionSettings 
       env.limits,
       clock,
       (address) => inRanges(address, officeRanges),
-      valkey && createSharedAttempts(valkey, seal),
+      valkey && createSharedAttempts(valkey, seal, () => deps.ledger.place().nodes),
     ),
     secret,
     visitors: createVisitors(parseRanges(env.trustedProxies)),

@@ -28,7 +28,8 @@ const STATES = /^(08|25006|53|55000|57P)/;
  * unknown parameter, a wrong password), does not get better by waiting.
  */
 const POOLER_STATE = "08P01";
-const POOLER_AWAY = /query_wait_timeout|server login|connect to server|server conn|server disconnect|shut/i;
+const POOLER_AWAY =
+  /query_wait_timeout|client_login_timeout|no more connections|server login|connect to server|server conn|server disconnect|shut/i;
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 250;
 

@@ -53,6 +53,9 @@ interface Clients {
 const SESSION_CONNECTIONS = 2;
 const SESSION_IDLE_SECONDS = 5;
 
+/** Below the ten seconds that calls near zero wait: those that meet it may still be answered. */
+const SILENT_MS = 8000;
+
 const DIRECT_VARIABLE = "DATABASE_DIRECT_URL";
 const NEEDS_SESSIONS =
   "a pooler in transaction mode stands before it, through which LISTEN hears nothing: " +
@@ -94,7 +97,11 @@ async function openClients(settings: ConnectSettings, opened: Sql[]): Promise<Cl
   const { databaseUrl, databaseDirectUrl = "", databasePool } = settings;
   const { there, isGuarded } = await firstReached(databaseUrl);
   const mode = await modeOf(databaseUrl, there);
-  const pool = openPostgres(databaseUrl, databasePool, { isNamed: mode !== "transaction", isGuarded });
+  const pool = openPostgres(databaseUrl, databasePool, {
+    isNamed: mode !== "transaction",
+    isGuarded,
+    silentMs: SILENT_MS,
+  });
   opened.push(pool);
   if (databaseDirectUrl === "") {
     if (mode === "transaction") throw new DatabaseUnreachable(NEEDS_SESSIONS);

@@ -8,6 +8,7 @@ import { sendAtOnce } from "./at-once.ts";
 import { createChangeFeed, FED_KINDS, VERSION_PREFIX } from "./changes.ts";
 import type { Database, Flight, Orm, Steps } from "./database.ts";
 import { createRowChanges } from "./row-changes.ts";
+import { createSilenceWatch } from "./silent-sockets.ts";
 import { sqlState } from "./sql-state.ts";
 
 const RETRYABLE = new Set(["40P01", "40001"]);
@@ -23,6 +24,8 @@ interface Ways {
   idleSeconds?: number;
   /** PostgreSQL gives up on sessions whose process has vanished. Not through a pooler, which refuses to be told. */
   isGuarded?: boolean;
+  /** Connections are given up when none of them has heard anything for so long; 0 = never. */
+  silentMs?: number;
 }
 
 /**
@@ -49,7 +52,7 @@ const GUARD = {
 export function openPostgres(
   url: string,
   max = 10,
-  { isNamed = true, idleSeconds = 0, isGuarded = false }: Ways = {},
+  { isNamed = true, idleSeconds = 0, isGuarded = false, silentMs = 0 }: Ways = {},
 ): Sql {
   return namedStatements(
     postgres(url, {
@@ -59,6 +62,7 @@ export function openPostgres(
       connection: { application_name: "weir", ...(isGuarded ? GUARD : {}) },
       idle_timeout: idleSeconds,
       connect_timeout: 5,
+      ...(silentMs > 0 ? { socket: createSilenceWatch(silentMs) } : {}),
       // The driver's own pauses grow to 20 s, during which every call that needs the database would hang.
       backoff: (retries: number) => Math.min(0.02 * 2 ** retries, 0.5),
     }),

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connectFrom } from "../support/outsider.ts";
 import { promptOf } from "../support/mock-upstream.ts";
-import { processorTimeOf, slownessSince } from "../support/processes.ts";
+import { startStretch } from "../support/stretch.ts";
 import { callPlan, forgetPeak, memoryOf, MODELS, startSite } from "./site.ts";
 import type { Site } from "./site.ts";
 
@@ -31,7 +31,7 @@ describe("memory", () => {
     const pid = site.server.pid ?? 0;
     await forgetPeak(pid);
     const before = (await memoryOf(pid)).now;
-    const begun = [pid, process.pid].map((each) => ({ pid: each, since: processorTimeOf(each) }));
+    const stretches = [startStretch(pid), startStretch()];
     let isOver = false;
     let longestWaitMs = 0;
     const visitor = (async () => {
@@ -46,7 +46,7 @@ describe("memory", () => {
     isOver = true;
     await visitor;
     const mib = (await memoryOf(pid)).peak - before;
-    const slowness = Math.max(...begun.map((each) => slownessSince(each.pid, each.since)));
+    const slowness = Math.max(...stretches.map((stretch) => stretch()));
     const told = `longest wait ${Math.round(longestWaitMs)} ms, processor ${slowness.toFixed(1)} times as slow`;
     console.log(`${Math.round(mib)} MiB more, ${told}`);
     return { mib, longestWaitMs: longestWaitMs / slowness };

@@ -111,6 +111,10 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
   const whole = (limit: number) => Math.floor(random() * limit);
   const pick = <T>(list: readonly T[]): T => list[whole(list.length)] as T;
   let timer: ReturnType<typeof setInterval> | undefined;
+  /** Of the full load. */
+  let rate = 1;
+  /** A thin load leaves connections silent until a node closes them, now and then in the moment in which they are used again. */
+  const wantsOwn = (): boolean => rate < 1 || random() < 0.5;
 
   function record(kind: CallKind, node: number, key: LoadKey | undefined): Call {
     const outcome: Outcome = { status: 0, requestId: "", words: 0, text: "", isWhole: false, isBroken: true };
@@ -124,7 +128,7 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
     const { kind, id } = call;
     const words = 1 + whole(MOST_WORDS);
     const plan: CallPlan = { id, words, input: 3 + whole(8), firstMs: whole(60) };
-    const isAlone = kind === "probe" || random() < 0.5;
+    const isAlone = kind === "probe" || wantsOwn();
     // A limit is what clients of small balances send.
     const fields = kind === "heavy" ? MANY_FIELDS : key.isPoor ? { max_tokens: words } : {};
     const options: CallOptions = { isAlone, leaveAfterMs: PATIENCE_MS, fields };
@@ -151,7 +155,7 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
       const answer = await fetch(`${urls[call.node]}${path}`, {
         headers: rootHeaders,
         signal: AbortSignal.timeout(PATIENCE_MS),
-        keepalive: random() < 0.5,
+        keepalive: !wantsOwn(),
       });
       outcome.status = answer.status;
       outcome.text = (await answer.text()).slice(0, 300);
@@ -186,7 +190,7 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
     calls,
     start() {
       let dueMs = performance.now();
-      let rate = 1;
+      rate = 1;
       let stretch = startStretch();
       let lookMs = dueMs + RATE_LOOK_MS;
       timer ??= setInterval(() => {

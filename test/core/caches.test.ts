@@ -9,7 +9,7 @@ import { startTestApp } from "../support/app.ts";
 import type { TestApp } from "../support/app.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import type { TestDatabase } from "../support/postgres.ts";
-import { processorTimeOf, slownessSince } from "../support/processes.ts";
+import { startStretch } from "../support/stretch.ts";
 import { startSwitchTo } from "../support/tcp-switch.ts";
 import type { TcpSwitch } from "../support/tcp-switch.ts";
 import { nextLook } from "../support/turns.ts";
@@ -194,10 +194,10 @@ const CASES: readonly Case[] = [
 /** Looks on the other node until it is so; how many milliseconds that took. */
 async function inForce({ kind, isInForce }: Case, on: Subject): Promise<number> {
   const startedMs = performance.now();
-  const since = processorTimeOf(process.pid);
+  const stretch = startStretch();
   for (let looks = 0; ; looks++) {
     if (await isInForce(there.deps, on)) return performance.now() - startedMs;
-    if (performance.now() - startedMs > LIMIT_MS * slownessSince(process.pid, since))
+    if (performance.now() - startedMs > LIMIT_MS * stretch())
       throw new Error(`${kind}: not in force after ${LIMIT_MS} ms`);
     await nextLook(looks);
   }

@@ -5,6 +5,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eq, sql } from "drizzle-orm";
+import { isAway } from "../../src/db/away.ts";
 import { connect } from "../../src/db/connect.ts";
 import type { ConnectSettings } from "../../src/db/connect.ts";
 import { fixedQuery, flightOf, q, rawQuery } from "../../src/db/database.ts";
@@ -75,6 +76,24 @@ test("a session whose process vanishes in a transaction gives its rows back, and
   };
   expect(await setting(place(database.url))).toEqual(["8s", "off"]);
   expect(await setting(place(session.url))).toEqual(["0", "on"]);
+});
+
+test("what a pooler says of its servers is an outage, what it refuses is none", () => {
+  const away = (message: string) =>
+    isAway(new Error("query", { cause: Object.assign(new Error(message), { code: "08P01" }) }));
+  for (const text of [
+    "query_wait_timeout",
+    "server login has been failing, try again later (server_login_retry)",
+    "pgbouncer cannot connect to server",
+    "no more connections allowed (max_client_conn)",
+  ])
+    expect([text, away(text)]).toEqual([text, true]);
+  for (const text of [
+    "unsupported startup parameter: tcp_keepalives_idle",
+    "invalid message format",
+    "no such database: x",
+  ])
+    expect([text, away(text)]).toEqual([text, false]);
 });
 
 test("a pooler in transaction mode is refused without a way past it, with what to set", async () => {

@@ -7,6 +7,7 @@ import type { Sql } from "postgres";
 import { openPostgres } from "../../src/db/postgres.ts";
 import { createPostgresDatabase } from "../support/postgres.ts";
 import type { PostgresDatabase } from "../support/postgres.ts";
+import { startSwitchTo } from "../support/tcp-switch.ts";
 import { untilSo } from "../support/turns.ts";
 
 const ROUNDS = 40;
@@ -54,6 +55,21 @@ function open(max: number): Sql {
   url.port = String((line.address() as AddressInfo).port);
   return openPostgres(url.href, max);
 }
+
+test("connections that a firewall has forgotten are given up, one long query on a pool is not", async () => {
+  const cable = await startSwitchTo(database.url);
+  const client = openPostgres(cable.url, 3, { silentMs: 1000 });
+  const three = (seconds: number) =>
+    Promise.allSettled([1, 2, 3].map(() => client.unsafe(`select pg_sleep(${seconds})`)));
+  await three(0.05);
+  await client.unsafe("select pg_sleep(2.5)");
+  await cable.forget();
+  const lost = await three(0);
+  expect(lost.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+  expect((await three(0)).map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled"]);
+  await client.end({ timeout: 1 });
+  await cable.stop();
+}, 20_000);
 
 function cut(): void {
   for (const cable of cables) cable.destroy();

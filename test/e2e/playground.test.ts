@@ -15,9 +15,9 @@ import { startOperator } from "../support/operator.ts";
 import type { Operator } from "../support/operator.ts";
 import { createTestDatabase, DATABASE_KINDS } from "../support/postgres.ts";
 import type { TestDatabase } from "../support/postgres.ts";
-import { processorTimeOf, slownessSince } from "../support/processes.ts";
 import { startServerProcess } from "../support/server.ts";
 import type { ServerProcess } from "../support/server.ts";
+import { startStretch } from "../support/stretch.ts";
 
 const TEXTS = {
   en: {
@@ -356,7 +356,7 @@ describe("the playground under strain", () => {
       }).observe({ type: "longtask" });
       Object.assign(window, { seen });
     });
-    const since = processorTimeOf(process.pid);
+    const stretch = startStretch();
     // Half of it is there: what is written meanwhile appears at once.
     await field.pressSequentially("the next question");
     half.open();
@@ -372,7 +372,7 @@ describe("the playground under strain", () => {
       () => (window as unknown as { seen: { longestMs: number } }).seen,
     );
     // The page waits for a processor about as the test itself does.
-    expect(longestMs / slownessSince(process.pid, since)).toBeLessThan(1000);
+    expect(longestMs / stretch()).toBeLessThan(1000);
     await page.waitForFunction(
       (count) => document.querySelectorAll("[data-message] pre").length === count,
       Math.ceil(200_000 / piece.length),

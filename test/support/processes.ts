@@ -18,28 +18,6 @@ function all(): { pid: number; parent: number }[] {
   });
 }
 
-/** Nanoseconds of a process's main thread since its start: on a processor, and ready but waiting for one. */
-export interface ProcessorTime {
-  ranNs: number;
-  waitedNs: number;
-}
-
-/** From the kernel's scheduler; zeros where it does not tell. */
-export function processorTimeOf(pid: number): ProcessorTime {
-  const [ranNs = 0, waitedNs = 0] = textOf(pid, "schedstat").split(" ").map(Number);
-  return { ranNs, waitedNs };
-}
-
-/**
- * How many times as long as on a processor of its own a process's main thread has taken since then: what a limit of time is
- * stretched by where others fill the machine. At least 1.
- */
-export function slownessSince(pid: number, since: ProcessorTime): number {
-  const { ranNs, waitedNs } = processorTimeOf(pid);
-  const ran = ranNs - since.ranNs;
-  return ran > 0 ? 1 + Math.max(0, waitedNs - since.waitedNs) / ran : 1;
-}
-
 /** Everything that a process has started, and what that has started; not itself. */
 export function descendantsOf(pid: number): number[] {
   const processes = all();

@@ -316,7 +316,7 @@ function createNodeTalk(
   let isSureFromMs = -Infinity;
   const shared = createSharedAffinity(valkey, {
     moved: (id) => void bindings.delete(id),
-    cleared: (rule) => void clear(rule),
+    cleared: (rule) => clear(rule),
     gap() {
       isSureFromMs = monotonicMs();
     },

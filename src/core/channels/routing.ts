@@ -153,6 +153,26 @@ function buildTiers(channels: ReadonlySet<Channel>): readonly Tier[] {
     .map(([priority, entries]): Tier => ({ priority, entries }));
 }
 
+/** Behind the id of a channel that is switched off, or gone, in what nodes announce. */
+const OFF = "!";
+
+const wordOf = (id: number, channel: Channel | undefined): string =>
+  `${id}${channel?.status === ChannelStatus.enabled ? "" : OFF}`;
+
+const idIn = (word: string): number => Number.parseInt(word, 10);
+
+/** Who hears that a channel is off asks it no more, however long its row takes, which says the rest. Answers which were on. */
+function switchOff(index: ChannelIndex, words: readonly string[]): number[] {
+  return words
+    .filter((word) => word.endsWith(OFF))
+    .flatMap((word) => {
+      const id = idIn(word);
+      const channel = index.byId.get(id);
+      if (channel?.status !== ChannelStatus.enabled) return [];
+      return putChannel(index, id, { ...channel, status: ChannelStatus.disabled }) ? [id] : [];
+    });
+}
+
 export async function createRouting({ db, seal, logger }: RoutingSources): Promise<Routing> {
   const index: ChannelIndex = {
     byId: new Map(),
@@ -213,7 +233,10 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
   }
 
   await db.onChange("channels", {
-    changed: (ids) => told(inTurn(() => readRows(ids.map(Number)))),
+    changed(words) {
+      notify(switchOff(index, words));
+      return told(inTurn(() => readRows(words.map(idIn))));
+    },
     lost: () => told(inTurn(readAll)),
   });
   await inTurn(readAll);
@@ -231,7 +254,10 @@ export async function createRouting({ db, seal, logger }: RoutingSources): Promi
     async refresh(ids) {
       if (ids.length === 0) return;
       await inTurn(() => readRows(ids));
-      await db.announce("channels", ids);
+      await db.announce(
+        "channels",
+        ids.map((id) => wordOf(id, byId.get(id))),
+      );
     },
     reload: () => inTurn(readAll),
     onChange: (listener) => {

@@ -49,7 +49,8 @@ export interface SharedAffinity {
 export interface AffinityListener {
   /** Another node has moved the session. */
   moved(id: string): void;
-  cleared(rule: string | undefined): void;
+  /** Answers the ids of what was forgotten. */
+  cleared(rule: string | undefined): Iterable<string>;
   /** Some of this may have passed unheard. */
   gap(): void;
 }
@@ -140,8 +141,9 @@ export function createSharedAffinity(valkey: Valkey, listener: AffinityListener)
       const [, by, what, of = ""] = /^(\S+) (\S+) (.*)$/s.exec(text) ?? [];
       if (by === self) return;
       if (what === "moved") listener.moved(of);
-      if (what === "all") listener.cleared(undefined);
-      if (what === "rule") listener.cleared(of);
+      // What was written here and arrived behind the removal goes, too: on this connection it comes before this.
+      if (what === "all") void remove(listener.cleared(undefined));
+      if (what === "rule") void remove(listener.cleared(of));
     },
     () => listener.gap(),
   );
@@ -152,6 +154,14 @@ export function createSharedAffinity(valkey: Valkey, listener: AffinityListener)
     for (let at = 0; at < MOST_ASKED && answer === undefined; at++)
       answer = await valkey.run(script, keys, args);
     return answer;
+  }
+
+  /** False: it was not answered to its end. */
+  async function remove(ids: Iterable<string>): Promise<boolean> {
+    const keys = Array.from(ids, (id) => KEYS + id);
+    for (let at = 0; at < keys.length; at += SCAN_COUNT)
+      if ((await askedAgain(REMOVE, keys.slice(at, at + SCAN_COUNT), [])) === undefined) return false;
+    return true;
   }
 
   /** Calls `each` with what is found of every step; false: it was not answered to its end. */
@@ -197,11 +207,7 @@ export function createSharedAffinity(valkey: Valkey, listener: AffinityListener)
       const isWhole = await walk((id, binding) => {
         if (rule === undefined || binding.rule === rule) gone.add(id);
       });
-      if (!isWhole) return undefined;
-      const keys = [...gone].map((id) => KEYS + id);
-      for (let at = 0; at < keys.length; at += SCAN_COUNT)
-        if ((await askedAgain(REMOVE, keys.slice(at, at + SCAN_COUNT), [])) === undefined) return undefined;
-      return gone;
+      return isWhole && (await remove(gone)) ? gone : undefined;
     },
   };
 }

@@ -11,9 +11,14 @@ export interface AttemptLimit {
 
 const MAX_KEYS = 100_000;
 
+/** A number, or what it is at the moment. */
+type Limit = number | (() => number);
+
+const nowOf = (limit: Limit): number => (typeof limit === "number" ? limit : limit());
+
 /** `monotonicMs`: the steady clock. */
 export function createAttemptLimit(
-  limit: number,
+  rule: Limit,
   windowMs: number,
   monotonicMs: () => number,
   maxKeys = MAX_KEYS,
@@ -21,13 +26,14 @@ export function createAttemptLimit(
   const windows = createWindows<string>(maxKeys);
   return {
     take(key) {
+      const limit = nowOf(rule);
       const nowMs = monotonicMs();
       const window = windows.of(key, windowMs, limit, nowMs);
       if (window.sum >= limit) return waitSeconds(window, nowMs);
       add(window, nowMs);
       return undefined;
     },
-    giveBack: (key) => takeBack(windows.of(key, windowMs, limit, monotonicMs())),
+    giveBack: (key) => takeBack(windows.of(key, windowMs, nowOf(rule), monotonicMs())),
   };
 }
 
@@ -57,7 +63,7 @@ interface Door {
 const MAX_WAITING = 100;
 
 export function createWrongLimit(
-  { limit, windowMs, restMs }: WrongRule,
+  { limit: rule, windowMs, restMs }: Omit<WrongRule, "limit"> & { limit: Limit },
   monotonicMs: () => number,
   maxKeys = MAX_KEYS,
 ): WrongLimit {
@@ -79,6 +85,7 @@ export function createWrongLimit(
         const nowMs = monotonicMs();
         const untilMs = restsUntilMs.get(key) ?? 0;
         if (untilMs > nowMs) return Math.ceil((untilMs - nowMs) / 1000);
+        const limit = nowOf(rule);
         const window = windows.of(key, windowMs, limit, nowMs);
         const left = Math.max(limit - window.sum, restMs === undefined ? 0 : 1);
         if (left === 0) return waitSeconds(window, nowMs);
@@ -96,6 +103,7 @@ export function createWrongLimit(
     leave(key, isWrong) {
       const nowMs = monotonicMs();
       if (isWrong) {
+        const limit = nowOf(rule);
         const window = windows.of(key, windowMs, limit, nowMs);
         add(window, nowMs);
         if (restMs !== undefined && window.sum >= limit) rest(key, nowMs + restMs);

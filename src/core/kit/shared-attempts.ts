@@ -1,5 +1,5 @@
 // Repeated attempts as all processes of a site count them together, through its Valkey: plain ones, and those of which only the
-// wrong ones count. Each process asks its own limit first; where Valkey does not answer, that one decides alone.
+// wrong ones count. Each process asks its own limit first; where Valkey is away, that one decides alone, by its part of the whole.
 // Refuses to hold who is limited: a name there is a keyed hash.
 import { randomBytes } from "node:crypto";
 import { valkeyScript } from "../../db/valkey.ts";
@@ -14,6 +14,8 @@ export interface AskedLimit {
 }
 
 export interface SharedAttempts {
+  /** What of a limit this process has by itself: all of it, and its part while nobody can be asked, one at least. */
+  limitHere(limit: number): number;
   /** Both: the limit of that name, kept together. `local` is this process's own, asked first and where nobody answers. */
   limit(name: string, rule: { limit: number; windowMs: number }, local: AttemptLimit): AskedLimit;
   wrong(name: string, rule: WrongRule, local: WrongLimit): WrongLimit;
@@ -99,7 +101,12 @@ async function ask(
   return answer;
 }
 
-export function createSharedAttempts(valkey: Valkey, seal: Pick<Sealer, "mac">): SharedAttempts {
+/** `processes`: how many live. */
+export function createSharedAttempts(
+  valkey: Valkey,
+  seal: Pick<Sealer, "mac">,
+  processes: () => number,
+): SharedAttempts {
   const self = randomBytes(6).toString("base64url");
   let serial = 0;
   const named = (): string => `${self}${(serial++).toString(36)}`;
@@ -110,6 +117,8 @@ export function createSharedAttempts(valkey: Valkey, seal: Pick<Sealer, "mac">):
       .slice(0, 32)}`;
 
   return {
+    // Where it does not divide, what is guessed is less likely to slip by than somebody to be kept out: down.
+    limitHere: (limit) => (valkey.isUp() ? limit : Math.max(1, Math.floor(limit / processes()))),
     limit(name, { limit, windowMs }, local) {
       if (limit > MOST_ATTEMPTS) return alone(local);
       return {

@@ -73,13 +73,14 @@ export function createSiteLimits(
     settings.perAddress === "off" ? undefined : (settings.perAddress ?? own);
 
   function askedOf(name: string, rule: LimitRule | undefined): AskedLimit {
-    const local = limitOf(rule);
-    if (!rule || !shared) return alone(local);
+    if (!rule || !shared) return alone(limitOf(rule));
+    const local = createAttemptLimit(() => shared.limitHere(rule.count), rule.windowMs, monotonicMs);
     return shared.limit(name, { limit: rule.count, windowMs: rule.windowMs }, local);
   }
   function wrongOf(name: string, rule: WrongRule): WrongLimit {
-    const local = createWrongLimit(rule, monotonicMs);
-    return shared ? shared.wrong(name, rule, local) : local;
+    if (!shared) return createWrongLimit(rule, monotonicMs);
+    const limit = () => shared.limitHere(rule.limit);
+    return shared.wrong(name, rule, createWrongLimit({ ...rule, limit }, monotonicMs));
   }
 
   return {

@@ -44,11 +44,15 @@ export async function buildCoarse(
     state = { zone, fromHour: END_OF_TIME };
   }
   let hours = 1;
+  let wasDropping = false;
   while (state && state.fromHour > 0) {
     const startedMs = clock.monotonicMs();
     const { fromHour } = state;
-    const isEmpty = fromHour < END_OF_TIME || !(await dropOldest(db));
-    if (isEmpty) await fillBefore(db, state, hours);
+    const isDropping = fromHour === END_OF_TIME && (await dropOldest(db, hours));
+    // What an hour costs to delete says nothing of what it costs to fill.
+    if (wasDropping && !isDropping) hours = 1;
+    if (!isDropping) await fillBefore(db, state, hours);
+    wasDropping = isDropping;
     const tookMs = clock.monotonicMs() - startedMs;
     const { quick, slow } = STEP_MS[db.kind];
     if (tookMs < quick) hours = Math.min(MOST_HOURS, hours * 2);
@@ -75,8 +79,8 @@ function columnsOf(db: Database, { table }: CoarseTable): Record<string, PgColum
   return getTableColumns(db.t[table] as PgTable) as Record<string, PgColumn>;
 }
 
-/** Deletes the rows of one hour or day of an earlier zone, table by table; false when there are none left. */
-async function dropOldest(db: Database): Promise<boolean> {
+/** Deletes the oldest rows of an earlier zone, so many hours from the first on, table by table; false when there are none left. */
+async function dropOldest(db: Database, hours: number): Promise<boolean> {
   let isFound = false;
   for (const coarse of COARSE) {
     const time = columnsOf(db, coarse)[coarse.key[0]] as PgColumn;
@@ -87,7 +91,7 @@ async function dropOldest(db: Database): Promise<boolean> {
         if (state?.fromHour !== END_OF_TIME) return false;
         const [oldest] = yield* q(tx.select({ at: time }).from(table).orderBy(asc(time)).limit(1));
         if (!oldest) return false;
-        yield* q(tx.delete(table).where(lte(time, oldest.at)));
+        yield* q(tx.delete(table).where(lte(time, Number(oldest.at) + (hours - 1) * HOUR_SECONDS)));
         return true;
       })) || isFound;
   }

@@ -96,6 +96,22 @@ test("a fall that a batch finds is told once, with what it lacks; one that lacks
   expect(falls).toEqual([fall, { from: 4, to: 3, isReplayed: true }]);
 }, 20_000);
 
+test("of two looks at once at an older row both answer with its mark, one of them writes it again, and the lease is kept", async () => {
+  const { db } = books;
+  const { nodes } = db.t;
+  const { incarnation } = lease;
+  for (let round = 0; round < 5; round++) {
+    await db.orm
+      .update(nodes)
+      .set({ incarnation: incarnation - 1, updatedAt: sql`${nodes.updatedAt} - 100`, mark: round })
+      .where(eq(nodes.nodeId, NODE));
+    expect(await Promise.all([lease.look(), lease.look(), lease.look()])).toEqual([round, round, round]);
+    expect([lease.isHeld, lease.takeOlder()]).toEqual([true, true]);
+    const [row] = await db.orm.select({ is: nodes.incarnation }).from(nodes).where(eq(nodes.nodeId, NODE));
+    expect(row?.is).toBe(incarnation);
+  }
+}, 20_000);
+
 test("a renewal does not set a row back that its successor wrote; a clock that was set back hinders none", async () => {
   const { db } = books;
   const { nodes } = db.t;

@@ -75,6 +75,15 @@ async function knownCaller(quota = 1_000_000): Promise<{ user: TestUser; key: st
   return { user, key, tokenId: id };
 }
 
+/** A channel that serves this key on the other node. */
+async function knownChannel(key: string): Promise<{ id: number; model: string }> {
+  const model = `gone-${crypto.randomUUID()}`;
+  const id = await here.createChannel({ baseUrl: upstream.url, models: model });
+  await change("PUT", "/api/channel/", { id, name: "known to both" });
+  while ((await chat(key, model)) !== 200);
+  return { id, model };
+}
+
 /** From the answer to the change until the other node refuses what comes to it then. */
 async function refusedAfterMs(asks: () => Promise<number>, status: number): Promise<number> {
   const startedMs = performance.now();
@@ -107,11 +116,8 @@ const TAKEN: Record<string, () => Promise<number>> = {
     );
   },
   "a channel that is switched off": async () => {
-    const model = `gone-${crypto.randomUUID()}`;
-    const id = await here.createChannel({ baseUrl: upstream.url, models: model });
-    await change("PUT", "/api/channel/", { id, name: "known to both" });
     const { key } = await knownCaller();
-    while ((await chat(key, model)) !== 200);
+    const { id, model } = await knownChannel(key);
     await change("PUT", "/api/channel/", { id, status: ChannelStatus.disabled });
     return refusedAfterMs(() => chat(key, model), 503);
   },
@@ -164,9 +170,11 @@ describe.each([
     expect(ms).toBeLessThan(isShared ? QUICK_MS : LIMIT_MS);
   });
 
-  test("a key and a user are refused while all of the other node's connections are busy", async () => {
+  test("a key, a user and a channel are refused while all of the other node's connections are busy", async () => {
     const one = await knownCaller(100_000_000);
     const two = await knownCaller(100_000_000);
+    const three = await knownCaller(100_000_000);
+    const { id, model } = await knownChannel(three.key);
     // As settlements of a busy node have them.
     const busy = Array.from({ length: BUSY_QUERIES }, () =>
       there.deps.db.orm
@@ -176,16 +184,17 @@ describe.each([
     );
     await change("PUT", "/api/token/?status_only=true", { id: one.tokenId, status: 2 }, one.user);
     await change("POST", "/api/user/manage", { id: two.user.id, action: "disable" });
+    await change("PUT", "/api/channel/", { id, status: ChannelStatus.disabled });
     // Long before one of them is free; how quick it is on an idle node is looked at above.
     const fromMs = performance.now() + BUSY_HEARD_MS;
     const late: Promise<number>[] = [];
     while (performance.now() < fromMs + BUSY_HEARD_MS) {
       // Whoever comes from then on waits for the row, and is refused by it.
-      if (performance.now() >= fromMs) late.push(chat(one.key), chat(two.key));
+      if (performance.now() >= fromMs) late.push(chat(one.key), chat(two.key), chat(three.key, model));
       await Bun.sleep(10);
     }
-    late.push(chat(one.key), chat(two.key));
-    expect(new Set(await Promise.all(late))).toEqual(new Set([401, 403]));
+    late.push(chat(one.key), chat(two.key), chat(three.key, model));
+    expect(new Set(await Promise.all(late))).toEqual(new Set([401, 403, 503]));
     await Promise.all(busy);
   });
 

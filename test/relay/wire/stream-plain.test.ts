@@ -113,6 +113,8 @@ describe("frames that differ in their text alone", () => {
     expect((await alike([...head, pair, pair, finish, DONE])).skimmed).toBe(3);
     const odd = frame("six") + frame("seven", { usage: null }) + frame("eight");
     expect((await alike([...head, odd, pair, finish + usage + DONE])).skimmed).toBeLessThan(3);
+    const longEnd = frame("six").replace('"finish_reason":null', '"finish_reason":true') + frame("seven");
+    expect((await alike([...head, longEnd, finish, DONE])).skimmed).toBe(1);
     const cut = frame("nine") + frame("ten").slice(0, -1);
     await alike([...head, cut, "\n", pair, frame("x") + finish + usage + DONE]);
   });
@@ -138,6 +140,8 @@ describe("frames that differ in their text alone", () => {
       frame("d"),
     ];
     expect((await alike([...frames, ...odd, finish, DONE])).skimmed).toBe(3);
+    for (const filler of ["é", "\\", "\n"])
+      expect((await alike([...frames, hidden("a", filler), finish, DONE])).skimmed).toBe(3);
     const reused = frame("e", { usage: { total_tokens: 9 }, obfuscation: "z" });
     expect((await alike([...frames, reused, finish, DONE])).skimmed).toBe(3);
   });
@@ -331,6 +335,9 @@ describe("deltas of Responses", () => {
     expect(
       (await same([begin, delta("a"), delta("b"), ...odd, delta("g", { item_id: "n" }), end])).skimmed,
     ).toBe(2);
+    // Another field says the same, once.
+    const noted = ["same", "longer than it", "z"].map((note) => delta("same", { note, obfuscation: "" }));
+    await same([begin, ...noted, end]);
     // The words of the fields themselves, as a text.
     await same([
       begin,

@@ -1,6 +1,6 @@
 // `bun bench/pair.ts [--limits] [NAME=value…] <program> [NAME=value…] <program> [rounds] [concurrency, a steady rate as 1000/s, or
 // streams]`: two builds side by side on the same machine, one in two environments, or a build and `bare`, the proxy of this runtime
-// that does nothing else. `REDIS_URL=own` is a Redis started for it; with `--limits` keys have limits that are never reached.
+// that does nothing else, or `floor`, one that meters and does nothing else. `REDIS_URL=own` is a Redis started for it; with `--limits` keys have limits that are never reached.
 // Each gets a second of load in turn, and each second is compared with the other's next to it, so that a
 // noisy minute hits both. The first seconds, in which the engine still compiles, are told apart from what comes after.
 // Refuses to print a rate without its fellow: on a shared machine only the quotient means something.
@@ -10,7 +10,7 @@ import { join, resolve } from "node:path";
 import { origin, startGateway, withCpu } from "./gateway.ts";
 import type { Job, LoadResult, Target } from "./load.ts";
 import { LOAD_CORE, SUBJECT_CORE, pinSelf, runForJson, startWithPort } from "./processes.ts";
-import { LIMITS, startOwnRedis } from "./ratios.ts";
+import { LIMITS, startFloor, startOwnRedis } from "./ratios.ts";
 import { perSecond } from "./report.ts";
 import type { TestRedis } from "../test/support/redis.ts";
 import { closedLoop, ensureWrk } from "./wrk.ts";
@@ -39,8 +39,9 @@ const WARM_SECONDS = 4;
 /** At once, of fifty chunks in two seconds each. */
 const STREAMS = 60;
 
-/** In place of a program: the least that a gateway on this runtime can be. */
+/** In place of a program: the least that a gateway on this runtime can be, and the least of one that meters. */
 const BARE = "bare";
+const FLOOR = "floor";
 
 const here = (name: string) => join(import.meta.dir, name);
 const middle = (values: readonly number[]) =>
@@ -123,12 +124,10 @@ let redis: TestRedis | undefined;
 try {
   for (const { program = "", env } of programs) {
     const name = [...Object.entries(env).map((pair) => pair.join("=")), program].join(" ");
-    if (program === BARE) {
-      const running = await startWithPort(SUBJECT_CORE, [
-        process.execPath,
-        here("bare-proxy.ts"),
-        origin(mock.port),
-      ]);
+    if (program === BARE || program === FLOOR) {
+      const running = await (program === FLOOR
+        ? startFloor(dir, mock.port)
+        : startWithPort(SUBJECT_CORE, [process.execPath, here("bare-proxy.ts"), origin(mock.port)]));
       const target = { hostname: "127.0.0.1", port: running.port, key: "none", pid: running.pid };
       sides.push({ name, target, stop: running.stop, cold: [], results: [] });
       continue;

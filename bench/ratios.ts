@@ -1,18 +1,21 @@
 // The gateway beside a bare proxy of its own runtime, and PostgreSQL beside the embedded database, at three loads: processor
 // time a call and a stream, the wait that is added, and what PostgreSQL costs while nobody calls.
 // Refuses absolute figures: every round puts one subject beside the other, and the middle quotient counts.
-import { mkdirSync } from "node:fs";
+import { mkdirSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { startRedis } from "../test/support/redis.ts";
 import type { TestRedis } from "../test/support/redis.ts";
 import { createPostgresDatabase } from "../test/support/postgres.ts";
-import { type Gateway, startGateway, withCpu } from "./gateway.ts";
+import { type Gateway, origin, startGateway, withCpu } from "./gateway.ts";
 import type { Job, LoadResult, Target } from "./load.ts";
-import { cpuMs, runForJson } from "./processes.ts";
+import { SUBJECT_CORE, cpuMs, runForJson, startWithPort } from "./processes.ts";
 import { closedLoop } from "./wrk.ts";
 
-/** `postgres` is the same program on PostgreSQL; `limited` asks nobody about its key's limits, `shared` a server of its own. */
-type RatioSubject = "direct" | "bare" | "embedded" | "postgres" | "limited" | "shared";
+/**
+ * `floor` is what any metered gateway has to do (floor.ts); `postgres` is the same program on PostgreSQL; `limited` asks nobody
+ * about its key's limits, `shared` a server of its own.
+ */
+type RatioSubject = "direct" | "bare" | "floor" | "embedded" | "postgres" | "limited" | "shared";
 type LoadName = "callers" | "lone" | "streams";
 type Round = Partial<Record<RatioSubject, LoadResult>>;
 
@@ -88,6 +91,13 @@ export async function startOnPostgres(
     await database.drop();
     throw error;
   }
+}
+
+/** The least that meters, with its files in a directory of its own below `dir`. */
+export async function startFloor(dir: string, upstreamPort: number) {
+  const own = mkdtempSync(join(dir, "floor-"));
+  const program = join(import.meta.dir, "floor.ts");
+  return startWithPort(SUBJECT_CORE, [process.execPath, program, origin(upstreamPort), own]);
 }
 
 const MOST_MISSED = 0.01;
@@ -299,6 +309,15 @@ export function ratioLines(figures: RatioFigures): RatioLine[] {
 /** Processor time of a call of the gateway beside the bare proxy's, of processes that have just started. */
 export function coldQuotient({ cold }: RatioFigures): number {
   return (cold.embedded?.cpuUs ?? Number.NaN) / (cold.bare?.cpuUs ?? Number.NaN);
+}
+
+/** Middle quotients at the three loads: what a metered gateway costs at least beside the bare proxy, and the gateway beside that. */
+export function floorQuotients(figures: RatioFigures): { floor: number[]; gateway: number[] } {
+  const loads = ["callers", "lone", "streams"] as const;
+  return {
+    floor: loads.map((name) => quotient(figures, name, "floor", "bare")),
+    gateway: loads.map((name) => quotient(figures, name, "embedded", "floor")),
+  };
 }
 
 /** Processor time of one subject at one load, in µs a call or stream. */

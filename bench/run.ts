@@ -30,7 +30,7 @@ import {
   render,
   save,
 } from "./report.ts";
-import { RATIO_SIZES, measureRatios, startLimited, startOnPostgres } from "./ratios.ts";
+import { RATIO_SIZES, measureRatios, startFloor, startLimited, startOnPostgres } from "./ratios.ts";
 import { benchRows } from "./rows.ts";
 import { closedLoop, ensureWrk } from "./wrk.ts";
 
@@ -332,12 +332,22 @@ async function runRatios(run: Run, gateway: Gateway): Promise<void> {
   if (!direct || !bare) throw new Error("the ratios need the mock and the bare proxy");
   const [upstreamPort, httpPort] = run.upstreams;
   const onPostgres = await startOnPostgres(gateway.command, run.dir, { upstreamPort, httpPort });
-  const others: { limited: Target; shared: Target; stop: () => Promise<void> }[] = [];
+  const others: { stop: () => Promise<void> }[] = [];
   try {
+    const floor = await startFloor(run.dir, upstreamPort);
+    others.push(floor);
     const both = await startLimited(gateway.command, run.dir, run.upstreams);
     others.push(both);
     const { limited, shared } = both;
-    const subjects = { direct, bare, embedded: gateway.target, postgres: onPostgres.target, limited, shared };
+    const subjects = {
+      direct,
+      bare,
+      floor: { ...PLAIN, port: floor.port, pid: floor.pid },
+      embedded: gateway.target,
+      postgres: onPostgres.target,
+      limited,
+      shared,
+    };
     figures.ratios = await measureRatios(subjects, sizes, (text) => console.error(`${text} …`));
   } finally {
     for (const each of others) await each.stop();

@@ -265,7 +265,7 @@ export const METRICS = {
   },
   weir_valkey_missed_total: {
     type: "counter",
-    help: "Questions to Valkey that the process answered by what it knows, because it was away or late.",
+    help: "Questions to Valkey that the process answered by what it knows: it was away, late, or emptied a moment ago.",
     labels: [],
     merge: "sum",
   },

@@ -15,7 +15,7 @@ const LEAST_WAITING = 2;
 const BLIND_MS = 60_000;
 
 /** What a fresh connection has to say of the others. */
-export interface Verdict {
+interface Verdict {
   /** `silent`: it was not answered either. `refused`: the server is there, and takes no more. */
   outcome: "answered" | "silent" | "refused";
   /** Of the ports that were asked for: those that the server knows, and those whose server process is at work. */

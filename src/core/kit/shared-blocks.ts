@@ -72,6 +72,8 @@ export interface BlockQuestion {
   owners: AskedOwner[];
   /** Undefined: there was no answer. */
   answered(answer: BlockAnswer | "refused" | undefined): void;
+  /** The answer came after that: what it gave goes back. */
+  late(moment: number, given: readonly number[]): void;
 }
 
 export interface SharedBlocks {
@@ -207,6 +209,8 @@ class Blocks implements SharedBlocks {
   readonly #states = new Map<string, OwnerState>();
   /** Those that have a block. */
   readonly #live = new Map<string, OwnerState>();
+  /** Owners of which a block that nobody has here may stand there: its answer, or the word of its end, was not heard. */
+  readonly #behind = new Set<string>();
   /** Of what the server knows: it may have been emptied. */
   #epoch = 0;
 
@@ -273,6 +277,7 @@ class Blocks implements SharedBlocks {
           const granted = moment > 0 ? withCall(owner, begins, { ...amounts, units }) : undefined;
           heard(state, { figures, granted, isKnown: answer !== undefined });
           if (!wanted[at]) continue;
+          if (answer === undefined && given.upSinceMs > -Infinity) this.#behind.add(owner.key);
           const left = lefts[at] ?? 0;
           const all = { calls: left, held: left * units, tokens: left * amounts.tokens };
           const unused = { left, unitsLeft: all.held, tokensLeft: all.tokens };
@@ -280,6 +285,17 @@ class Blocks implements SharedBlocks {
           this.#give(state, block, epoch !== this.#epoch || given.upSinceMs !== upSinceMs());
         }
         resolve(answer !== undefined);
+      },
+      late: (moment, lefts) => {
+        // The requests in it; the block itself goes with what is left behind.
+        const words = asking.flatMap(({ owner: { key, windowMs, maxRequests }, state }, at): ToldOwner[] => {
+          const undone = wanted[at] ? (lefts[at] ?? 0) : 0;
+          if (undone === 0 || maxRequests === 0) return [];
+          told(state);
+          const of = { undoneMoment: moment + BLOCK_MS, undone, maxRequests };
+          return [{ ...NO_TOLD, ...state.now, key, windowMs, ...of }];
+        });
+        this.#sendOver(words);
       },
     };
   }
@@ -315,7 +331,7 @@ class Blocks implements SharedBlocks {
     this.#epoch += 1;
     // The requests in it are gone with the rest.
     for (const { block } of this.#live.values()) if (block) block.left = 0;
-    this.#end([...this.#live]);
+    this.#endAll([...this.#live]);
   }
 
   look(isEnd: boolean): void {
@@ -323,7 +339,10 @@ class Blocks implements SharedBlocks {
     for (const [, state] of ended)
       if (state.block && state.block.left * 2 > state.block.calls)
         state.size = Math.max(FEWEST, Math.floor(state.size / 2));
-    for (let at = 0; at < ended.length; at += MOST_TOLD) this.#end(ended.slice(at, at + MOST_TOLD));
+    this.#endAll(ended);
+    if (this.deps.upSinceMs() === undefined) return;
+    const behind = [...this.#behind].flatMap((key) => this.#behindOf(key) ?? []);
+    for (let at = 0; at < behind.length; at += MOST_TOLD) this.#sendOver(behind.slice(at, at + MOST_TOLD));
   }
 
   #isLive({ block }: OwnerState): boolean {
@@ -341,6 +360,30 @@ class Blocks implements SharedBlocks {
     return state;
   }
 
+  #endAll(ended: readonly [string, OwnerState][]): void {
+    for (let at = 0; at < ended.length; at += MOST_TOLD) this.#end(ended.slice(at, at + MOST_TOLD));
+  }
+
+  /** What was given and not heard of; nobody's figures here change by it. */
+  #sendOver(words: readonly ToldOwner[]): void {
+    if (words.length > 0)
+      this.deps.send(words, () => {
+        for (const { key, isBlockOver } of words) {
+          const state = this.#states.get(key);
+          if (state) state.base = NONE;
+          if (isBlockOver) this.#behind.add(key);
+        }
+      });
+  }
+
+  /** Of what is left behind; undefined: of nothing, or some are asked for again and may stand in its place. */
+  #behindOf(key: string): ToldOwner | undefined {
+    const state = this.#states.get(key);
+    if (state?.block || state?.pending || !this.#behind.delete(key) || !state) return undefined;
+    told(state);
+    return { ...NO_TOLD, ...state.now, key, windowMs: 0, isBlockOver: true };
+  }
+
   /** One word for all of them. */
   #end(ended: readonly [string, OwnerState][]): void {
     if (ended.length === 0) return;
@@ -353,6 +396,7 @@ class Blocks implements SharedBlocks {
     }
     this.deps.send(words, () => {
       for (const [, state] of ended) state.base = NONE;
+      for (const [key] of ended) this.#behind.add(key);
       missed.forEach((each) => each());
     });
   }
@@ -376,6 +420,8 @@ class Blocks implements SharedBlocks {
       return;
     }
     state.block = block;
+    // It stands in the place of what was there.
+    this.#behind.delete(block.of.key);
     this.#live.set(block.of.key, state);
     if (isVoid) this.#end([[block.of.key, state]]);
   }

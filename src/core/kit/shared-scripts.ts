@@ -43,6 +43,13 @@ if isNew == 1 then
     redis.call("PUBLISH", KEYS[1], self)
   end
   if now - since < ${UNSETTLED_MS} then isNew = 2 end
+  -- What is given in advance is shared among those that are there.
+  local named = redis.call("HGETALL", KEYS[1])
+  for place = 1, #named, 2 do
+    if named[place] ~= "since" and tonumber(named[place + 1]) <= now then
+      redis.call("HDEL", KEYS[1], named[place])
+    end
+  end
 end
 
 local function grainOf(windowMs, limit)
@@ -254,6 +261,9 @@ export interface ToldOwner {
   isBlockOver: boolean;
 }
 
+/** ARGV: the process, which says no more: what it had open counts no longer, and others have its share. */
+export const LEAVE = valkeyScript(`return redis.call("HDEL", KEYS[1], ARGV[1])`);
+
 /** Of whoever has nothing of the kind. */
 export const NO_ASKED = {
   maxRequests: 0,
@@ -298,7 +308,12 @@ for at = 2, #KEYS do
   if undone > 0 then
     local grain = grainOf(windowMs, maxRequests)
     local moment = text((math.floor(undoneMoment / grain) + 1) * grain - 1)
-    if redis.call("HEXISTS", key .. ":t:n", moment) == 1 then
+    if redis.call("HEXISTS", key .. ":t:n", moment) == 0 then
+      -- It was counted with what another moment gave in advance. The oldest one lets nobody in too early.
+      local isInWindow = undoneMoment - ${BLOCK_MS} > now - windowMs
+      moment = isInWindow and redis.call("ZRANGE", key .. ":t", 0, 0)[1]
+    end
+    if moment then
       redis.call("HINCRBY", key .. ":t:n", moment, -undone)
       redis.call("HINCRBY", key .. ":t:n", "s", -undone)
     end

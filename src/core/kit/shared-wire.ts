@@ -8,7 +8,7 @@ import type { Clock } from "../deps.ts";
 import { lookEvery } from "../../db/look-around.ts";
 import { createSharedBlocks } from "./shared-blocks.ts";
 import type { BlockQuestion, SharedBlocks } from "./shared-blocks.ts";
-import { ASK, NEWNESS, PROCESSES, SHARED_REFUSALS, TELL, UNSETTLED_MS } from "./shared-scripts.ts";
+import { ASK, LEAVE, NEWNESS, PROCESSES, SHARED_REFUSALS, TELL, UNSETTLED_MS } from "./shared-scripts.ts";
 import type { AskedOwner, ToldOwner } from "./shared-scripts.ts";
 
 /** What asks: a call that begins, one that wants more units, or a request that counts whatever the limits say. */
@@ -48,7 +48,7 @@ export interface SharedWire {
   ): Promise<MaybeAnswer> | MaybeAnswer;
   /** Nobody waits; `missed`: it was not heard. */
   tell(owners: readonly ToldOwner[], missed: () => void): void;
-  /** Gives back what it has in advance. */
+  /** Gives back what it has in advance, and counts among the processes no more. */
   close(): void;
 }
 
@@ -181,12 +181,13 @@ class Wire implements SharedWire {
       ? pending.then((isAnswered) => (isAnswered ? this.#ask(mode, rest, late) : undefined))
       : this.#askNow(mode, amounts.hasWaited ? rest.map((owner) => blocks.renewed(owner)) : rest, amounts);
     return found?.then((answer) => {
-      if (answer?.kind === "granted") return answer;
-      const refuser = answer && rest[answer.place];
+      const refuser = answer?.kind === "refused" ? rest[answer.place] : undefined;
+      // Who has no answer may begin all the same.
+      if (answer?.kind !== "refused" || !refuser) return answer;
       // What the rate of the site has counted was a request, whoever refuses the call after it.
       for (const owner of owners)
-        if (begins && !rest.includes(owner) && !(refuser && owner.maxSuccesses > 0)) blocks.giveBack(owner);
-      return refuser ? { ...answer, place: owners.indexOf(refuser) } : answer;
+        if (begins && !rest.includes(owner) && owner.maxSuccesses === 0) blocks.giveBack(owner);
+      return { ...answer, place: owners.indexOf(refuser) };
     });
   }
 
@@ -196,7 +197,7 @@ class Wire implements SharedWire {
     amounts: SharedAmounts,
   ): Promise<MaybeAnswer> | undefined {
     const asked = mode === "count" ? undefined : this.#blocks.question(owners, mode === "begin", amounts);
-    const found = this.#question(mode, asked?.owners ?? owners, amounts);
+    const found = this.#question(mode, asked?.owners ?? owners, amounts, asked);
     if (!found) asked?.answered(undefined);
     return found?.then((answer) => this.#readFor(asked, answer));
   }
@@ -205,9 +206,14 @@ class Wire implements SharedWire {
     mode: keyof typeof MODES,
     owners: readonly AskedOwner[],
     { units, least, tokens }: SharedAmounts,
+    asked: BlockQuestion | undefined,
   ): Promise<number[] | undefined> | undefined {
     const words = [this.#self, MODES[mode], units, least, tokens, ...askedArgs(owners)];
-    return this.valkey.run<number[]>(ASK, keysOf(owners), words, (late) => this.#heard(late[3]));
+    return this.valkey.run<number[]>(ASK, keysOf(owners), words, (late) => {
+      const [place, , moment = 0] = late;
+      if (place === 0) asked?.late(moment, late.slice(4));
+      this.#heard(late[3]);
+    });
   }
 
   #readFor(asked: BlockQuestion | undefined, answer: number[] | undefined): MaybeAnswer {
@@ -231,6 +237,7 @@ class Wire implements SharedWire {
   close(): void {
     for (const end of this.#ends) end();
     this.#blocks.look(true);
+    void this.valkey.run(LEAVE, [PROCESSES], [this.#self]);
   }
 
   #send(owners: readonly ToldOwner[], missed: () => void): void {

@@ -81,6 +81,8 @@ export function createSharedRates(wire: SharedWire): SharedRates {
     begin,
     refuse(claim, isOwn) {
       leave(claim.userId);
+      // Who was asked about meanwhile had this one among those that are open.
+      missed(claim.userId)();
       claim.shared = isOwn ? "refused" : "counted";
     },
     end(claim, isSuccess) {

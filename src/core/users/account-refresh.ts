@@ -107,8 +107,12 @@ export function createAccountRefresh({ cache, reads, queries, changes, logger }:
       if (users.get(id) !== entry) pending.users.delete(entry);
       // Used again while it rested, or gone to rest meanwhile: whoever asks for it next reads it.
       if (!pending.users.has(entry)) continue;
+      if (overtaken.users.has(id) || reads.isUserBusy(id)) {
+        // What decides nothing since the read began is not made current by an old row.
+        if (entry.readRound !== NEVER) entry.readRound = readIn;
+        continue;
+      }
       entry.readRound = readIn;
-      if (overtaken.users.has(id) || reads.isUserBusy(id)) continue;
       pending.users.delete(entry);
       const row = rowsById.get(id);
       if (row && row.deletedAt === null) {

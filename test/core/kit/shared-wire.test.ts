@@ -1,5 +1,5 @@
 // What the scripts of shared limits keep between two processes on a real Redis: sums of a budget by its periods, whom the server
-// has forgotten, and what is given in advance.
+// has forgotten, what is given in advance, and what an answer gave that came too late.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { NO_ASKED, NO_TOLD } from "../../../src/core/kit/shared-scripts.ts";
 import type { AskedOwner } from "../../../src/core/kit/shared-scripts.ts";
@@ -177,4 +177,93 @@ test("what was given in advance is void once the server has forgotten it, and un
   const after = await questions();
   await ask(one, owner);
   expect(await questions()).toBeGreaterThan(after);
+});
+
+/** A third process; `isDeaf`: it hears its answers after it has gone on without them. */
+function third(): { wire: SharedWire; deafen: (isDeaf: boolean) => void } {
+  let isDeaf = false;
+  const wire = createSharedWire(
+    {
+      subscribe: valkey.subscribe,
+      publish: (channel, text) => valkey.publish(channel, text),
+      state: () => valkey.state(),
+      isUp: () => valkey.isUp(),
+      disbelieve: () => valkey.disbelieve(),
+      upSinceMs: () => valkey.upSinceMs(),
+      close: () => undefined,
+      run<T>(...[script, keys, args, late]: Parameters<typeof valkey.run<T>>) {
+        const answer = valkey.run<T>(script, keys, args, late);
+        if (!isDeaf || !late) return answer;
+        return answer?.then((found) => {
+          queueMicrotask(() => found !== undefined && late(found));
+          return undefined;
+        });
+      },
+    },
+    { monotonicMs: () => nowMs },
+  );
+  return { wire, deafen: (is) => void (isDeaf = is) };
+}
+
+test("processes that have ended leave no name, and others are given their part in advance", async () => {
+  await settled();
+  const before = Number(await redis.command("HLEN", "test:lim:processes"));
+  // Long over: killed without a word.
+  const gone = Array.from({ length: 50 }, (_, at) => [`gone-${at}`, "1"]).flat();
+  await redis.command("HSET", "test:lim:processes", ...gone);
+  for (let turn = 0; turn < 9; turn++) third().wire.close();
+  await ask(one, { key: "settled" });
+  expect(Number(await redis.command("HLEN", "test:lim:processes"))).toBeLessThanOrEqual(before);
+  const owner = { key: "part", maxCalls: 400 };
+  for (let turn = 0; turn < 2; turn++) await ask(one, { ...owner, calls: turn });
+  const asked = await questions();
+  await ask(one, { ...owner, calls: 2 });
+  expect(await questions()).toBe(asked);
+});
+
+test("what an answer gave in advance that came too late is given back, requests too", async () => {
+  await settled();
+  const { wire, deafen } = third();
+  const owner = { key: "late", maxCalls: 1_000_000, maxRequests: 1_000_000 };
+  await ask(wire, owner);
+  deafen(true);
+  expect(await ask(wire, { ...owner, calls: 1 })).toBeUndefined();
+  deafen(false);
+  // Two requests, and eight that nobody knew of.
+  await ask(one, { key: "settled" });
+  expect(await redis.command("HGET", "test:late:t:n", "s")).toBe("2");
+  wire.close();
+  await ask(one, { key: "settled" });
+  const names = (await redis.command("HKEYS", "test:late:o")) as string[];
+  expect(names.filter((name) => name.startsWith("B:"))).toEqual([]);
+});
+
+test("a call that goes on without an answer is one of those that were given in advance", async () => {
+  await settled();
+  const { wire, deafen } = third();
+  const rate = { ...NO_ASKED, key: "spare", windowMs: 60_000, maxRequests: 1_000_000 };
+  const key = { ...NO_ASKED, key: "beside", windowMs: 60_000, maxCalls: 9 };
+  for (let turn = 0; turn < 2; turn++) await wire.ask("begin", [rate], NONE);
+  deafen(true);
+  expect(await wire.ask("begin", [rate, key], NONE)).toBeUndefined();
+  deafen(false);
+  wire.close();
+  await ask(one, { key: "settled" });
+  expect(await redis.command("HGET", "test:spare:t:n", "s")).toBe("3");
+});
+
+test("a request that was none is taken back also by the moment of another owner, not one out of its window", async () => {
+  await settled();
+  const answer = await ask(one, { key: "undone", maxRequests: 100 });
+  if (answer?.kind !== "granted") throw new Error("refused");
+  const sums: unknown[] = [];
+  for (const undoneMoment of [answer.moment - 61_000, answer.moment + 500]) {
+    one.tell(
+      [{ ...NO_TOLD, key: "undone", windowMs: 60_000, undoneMoment, undone: 1, maxRequests: 100 }],
+      () => undefined,
+    );
+    await ask(one, { key: "settled" });
+    sums.push(await redis.command("HGET", "test:undone:t:n", "s"));
+  }
+  expect(sums).toEqual(["1", "0"]);
 });

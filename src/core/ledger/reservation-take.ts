@@ -87,15 +87,17 @@ export function createTaker(deps: TakerDeps): Taker {
     let isWaiting = true;
     try {
       // What memory holds is looked at when the transaction begins, and again when it is repeated.
-      const writing = db.atomic((tx) =>
-        takeSteps(tx, nodeId, step, payers, {
+      const writing = db.atomic((tx) => {
+        // It may have been noticed since this one's turn came: what is known of the tables is what they have left then.
+        if (fall.waitMs() > 0) throw new TablesFell();
+        return takeSteps(tx, nodeId, step, payers, {
           user: written.unknownToDatabase(user),
           token: limited ? written.unknownToDatabase(limited) : 0,
           applied: fall.applied(),
           writtenAt: fall.writtenAt(),
           leftMs: untilMs - performance.now(),
-        }),
-      );
+        });
+      });
       writing.then(
         () => void (isWaiting || onStray(step.row)),
         () => undefined,

@@ -425,6 +425,7 @@ describe("journal of one node", () => {
       if (tells === "its mark") await untilSo(() => poor.quota === 100 && poor.reserved === 0);
       await books.close();
     },
+    20_000,
   );
 
   test("a start whose entries find no turn in time tries again, and does not end", async () => {

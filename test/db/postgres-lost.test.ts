@@ -68,9 +68,18 @@ test("connections that a firewall has forgotten are given up, one long query on 
   await Promise.all([three(client, 0.05), three(near, 0.05)]);
   await client.unsafe("select pg_sleep(2.5)");
   await cable.forget();
-  expect(await Promise.all([three(client, 0), three(near, 3.5)])).toEqual([refused, answered]);
+  // And where nobody says anything, those who wait behind the first are refused with it.
+  const mute = createServer(() => undefined).listen(0, "127.0.0.1");
+  const far = openPostgres(`postgres://127.0.0.1:${(mute.address() as AddressInfo).port}/x`, 1);
+  const waiting = [1, 2, 3].map(() => inTime(far.unsafe("select 1"), 8000));
+  expect(await Promise.all([three(client, 0), three(near, 3.5), Promise.all(waiting)])).toEqual([
+    refused,
+    answered,
+    refused,
+  ]);
+  mute.close();
   expect(await three(client, 0)).toEqual(answered);
-  await Promise.all([client.end({ timeout: 1 }), near.end({ timeout: 1 })]);
+  await Promise.all([client, near, far].map((pool) => pool.end({ timeout: 1 })));
   await cable.stop();
 }, 20_000);
 

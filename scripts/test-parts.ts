@@ -1,6 +1,7 @@
 // Which test files run together, in which order, and beside what: groups by folder, parts of groups, lanes that take parts.
 // Refuses to run anything.
 import { existsSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 
 const PROJECT_DIR = dirname(import.meta.dir);
@@ -17,7 +18,10 @@ export interface Group {
 const PART_FILES = { server: 16, attack: 3, islands: 24, e2e: 3 } as const;
 /** In the order in which lanes take them: what has less room beside itself begins first. */
 const LANE_ORDER = ["e2e", "attack", "server", "islands"] as const;
-/** Browsers and attacks fill a machine: so many of each, and of both together, as long as there is something else to run. */
+/**
+ * Browsers and attacks fill a machine: so many of each, and of both together, as long as there is something else to run. When
+ * nothing else is left, as many as there are cores: more would only make each other late.
+ */
 const MOST_AT_ONCE = { e2e: 2, attack: 1 } as const;
 const MOST_HEAVY = 2;
 /**
@@ -96,12 +100,13 @@ export function partsOf(groups: readonly Group[]): Group[] {
 
 /**
  * Takes out of the queue what the next free lane runs, beside what runs. The lane for what waits takes nothing else; the
- * others take what waits at the end.
+ * others take what waits at the end. Undefined where the lane has nothing more to do: what is left is for those that run.
  */
 export function takePart(
   queue: Group[],
   running: readonly Group[],
   lane: "any" | "waiting" = "any",
+  cores = availableParallelism(),
 ): Group | undefined {
   if (lane === "waiting") {
     const at = queue.findIndex(isWaiting);
@@ -114,6 +119,8 @@ export function takePart(
     const alike = heavy.filter(({ name }) => name === part.name);
     return alike.length < MOST_AT_ONCE[part.name] && heavy.length < MOST_HEAVY;
   };
-  const at = queue.findIndex(hasRoom);
-  return queue.splice(Math.max(0, at), 1)[0];
+  const isLastHeavyFull = heavy.length >= Math.max(MOST_HEAVY, cores);
+  let at = queue.findIndex(hasRoom);
+  if (at < 0) at = queue.findIndex((part) => isWaiting(part) || !isLastHeavyFull);
+  return at < 0 ? undefined : queue.splice(at, 1)[0];
 }

@@ -118,7 +118,8 @@ export function useTaskScreen<Row extends TaskLike>(options: TaskScreenOptions<R
     ...filters,
     // Relative ranges end now.
     ...periodOf(rangeOf(query, Date.now(), siteZone.peek(), defaultRange)),
-    p: String(page),
+    // These calls count their pages from 0.
+    p: String(page - 1),
     page_size: String(pageSize),
   });
   const fetchPage = (request: PageRequest) => fetchTasks<Row>(path, parameters(request), request.signal);

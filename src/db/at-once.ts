@@ -23,6 +23,8 @@ export async function sendAtOnce(client: Sql, parts: readonly Query<RawRow[]>[])
     const answers = await Promise.allSettled(sent);
     const [end] = await Promise.allSettled([committed]);
     for (const each of [...answers, end]) if (each.status === "rejected") throw each.reason;
+    if (end.status === "fulfilled" && end.value.command !== "COMMIT")
+      throw new Error("the transaction was rolled back");
     return answers.map((each) => (each.status === "fulfilled" ? each.value : []));
   } finally {
     connection.release();

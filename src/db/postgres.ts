@@ -9,9 +9,11 @@ import { createChangeFeed, FED_KINDS, VERSION_PREFIX } from "./changes.ts";
 import type { Database, Flight, Orm, Steps } from "./database.ts";
 import { createRowChanges } from "./row-changes.ts";
 import { createSilenceWatch } from "./silent-sockets.ts";
+import type { Inquiry } from "./silent-sockets.ts";
 import { sqlState } from "./sql-state.ts";
 
-const RETRYABLE = new Set(["40P01", "40001"]);
+/** Deadlocks, serialization, and a server that has forgotten the name of a statement: the transaction was rolled back. */
+const RETRYABLE = new Set(["40P01", "40001", "26000"]);
 const MAX_TRIES = 6;
 
 interface Ways {
@@ -24,7 +26,7 @@ interface Ways {
   idleSeconds?: number;
   /** PostgreSQL gives up on sessions whose process has vanished. Not through a pooler, which refuses to be told. */
   isGuarded?: boolean;
-  /** Connections are given up when none of them has heard anything for so long; 0 = never. */
+  /** Connections are given up when none of them has heard anything for so long and none is worked for; 0 = never. */
   silentMs?: number;
 }
 
@@ -62,11 +64,48 @@ export function openPostgres(
       connection: { application_name: "weir", ...(isGuarded ? GUARD : {}) },
       idle_timeout: idleSeconds,
       connect_timeout: 5,
-      ...(silentMs > 0 ? { socket: createSilenceWatch(silentMs) } : {}),
+      ...(silentMs > 0 ? { socket: createSilenceWatch(silentMs, inquiryAt(url)) } : {}),
       // The driver's own pauses grow to 20 s, during which every call that needs the database would hang.
       backoff: (retries: number) => Math.min(0.02 * 2 ** retries, 0.5),
     }),
   );
+}
+
+/** Longest for a fresh connection and its answer. */
+const INQUIRY_SECONDS = 5;
+
+/** Only this machine's: behind an address that is translated the server knows other ports. Who waits for the client does not work. */
+const WORKING = `select client_port as port, state = 'active' and wait_event_type is distinct from 'Client' as works
+  from pg_stat_activity
+  where client_addr = inet_client_addr() and client_port = any(string_to_array($1, ',')::int[])`;
+
+function inquiryAt(url: string): Inquiry {
+  const nobody: ReadonlySet<number> = new Set();
+  return async (ports) => {
+    const client = postgres(url, {
+      max: 1,
+      prepare: false,
+      fetch_types: false,
+      onnotice: () => {},
+      connection: { application_name: "weir" },
+      connect_timeout: INQUIRY_SECONDS,
+    });
+    const silence = Promise.withResolvers<undefined>();
+    const timer = setTimeout(silence.resolve, INQUIRY_SECONDS * 1000);
+    try {
+      const rows = await Promise.race([client.unsafe(WORKING, [ports.join(",")]), silence.promise]);
+      if (!rows) return { outcome: "silent", known: nobody, working: nobody };
+      const portsOf = (of: readonly postgres.Row[]) => new Set(of.map((row) => Number(row["port"])));
+      const working = portsOf(rows.filter((row) => row["works"]));
+      return { outcome: "answered", known: portsOf(rows), working };
+    } catch (error) {
+      const outcome = sqlState(error) === "CONNECT_TIMEOUT" ? "silent" : "refused";
+      return { outcome, known: nobody, working: nobody };
+    } finally {
+      clearTimeout(timer);
+      void client.end({ timeout: 0 });
+    }
+  };
 }
 
 /** drizzle does not name its statements on postgres.js, so each would be planned anew: measured 2 to 3 times slower. */

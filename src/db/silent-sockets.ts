@@ -1,7 +1,8 @@
 // A pool's connections to a server that says nothing any more: a firewall or balancer that has forgotten them drops what is sent,
 // and TCP goes on trying for a quarter of an hour, with every query of the pool behind it. They are closed, and opened anew.
-// Refuses to judge one connection alone: a long query is silent too. All must be, and more than one must be owed an answer. Below TLS
-// the runtime counts no bytes: nothing is judged there.
+// Refuses to judge one connection alone: a long query is silent too. All must be, more than one must be owed an answer, and a
+// fresh connection is asked before: who works or waits for a lock on the server is left in peace. Below TLS the runtime counts
+// no bytes, and no firewall forgets the sockets of one machine: nothing is judged there.
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { lookEvery } from "./look-around.ts";
@@ -9,6 +10,21 @@ import { lookEvery } from "./look-around.ts";
 const LOOK_MS = 1000;
 /** The heartbeat of the ledger, looks at leases and whoever calls ask each second, on connections of their own. */
 const LEAST_WAITING = 2;
+
+/** Where a pooler hides whose server process is whose, working ones are given up at most so often. */
+const BLIND_MS = 60_000;
+
+/** What a fresh connection has to say of the others. */
+interface Verdict {
+  /** `silent`: it was not answered either. `refused`: the server is there, and takes no more. */
+  outcome: "answered" | "silent" | "refused";
+  /** Of the ports that were asked for: those that the server knows, and those whose server process is at work. */
+  known: ReadonlySet<number>;
+  working: ReadonlySet<number>;
+}
+
+/** Asks on a connection of its own about those with these ports at this end. Never rejects. */
+export type Inquiry = (ports: readonly number[]) => Promise<Verdict>;
 
 /** What the driver tells of where it wants to go. */
 interface Destination {
@@ -26,14 +42,17 @@ interface Seen {
 
 /**
  * Opens the driver's sockets. Once nothing has come on any of them for `silentMs` milliseconds, and two or more have waited for
- * as long, all are destroyed: their queries reject as those of any lost connection do.
+ * as long, all are destroyed but those whose server process is at work: their queries reject as those of any lost connection do.
  */
-export function createSilenceWatch(silentMs: number): (to: Destination) => Socket {
+export function createSilenceWatch(silentMs: number, inquire: Inquiry): (to: Destination) => Socket {
   const sockets = new Map<Socket, Seen>();
   let stop: (() => void) | undefined;
   let opened = 0;
   let readAtMs = 0;
   let lookedAtMs = 0;
+  let isAsking = false;
+  let askedAtMs = -Infinity;
+  let blindAtMs = -Infinity;
 
   function note(socket: Socket, seen: Seen, nowMs: number): void {
     const { bytesRead, bytesWritten } = socket;
@@ -43,6 +62,27 @@ export function createSilenceWatch(silentMs: number): (to: Destination) => Socke
     } else if (bytesWritten !== seen.bytesWritten) seen.sinceMs ??= nowMs;
     seen.bytesRead = bytesRead;
     seen.bytesWritten = bytesWritten;
+  }
+
+  function isSilent(nowMs: number): boolean {
+    if (nowMs - readAtMs < silentMs) return false;
+    const waiting = [...sockets.values()].filter(({ sinceMs = nowMs }) => nowMs - sinceMs >= silentMs);
+    return waiting.length >= LEAST_WAITING;
+  }
+
+  async function judge(): Promise<void> {
+    const asked = [...sockets.keys()];
+    const silentSinceMs = readAtMs;
+    const { outcome, known, working } = await inquire(asked.flatMap(({ localPort }) => localPort ?? []));
+    const nowMs = performance.now();
+    // One has heard something meanwhile, or the server is there and is short of connections.
+    if (readAtMs !== silentSinceMs || outcome === "refused") return;
+    if (outcome === "answered" && known.size === 0) {
+      if (nowMs - blindAtMs < BLIND_MS) return;
+      blindAtMs = nowMs;
+    }
+    if (working.size === 0) readAtMs = nowMs;
+    for (const socket of asked) if (!working.has(socket.localPort ?? 0)) socket.destroy();
   }
 
   function look(): void {
@@ -58,16 +98,16 @@ export function createSilenceWatch(silentMs: number): (to: Destination) => Socke
       if (socket.destroyed) sockets.delete(socket);
       else note(socket, seen, nowMs);
     if (sockets.size === 0) stop?.();
-    if (nowMs - readAtMs < silentMs) return;
-    const waiting = [...sockets.values()].filter(({ sinceMs = nowMs }) => nowMs - sinceMs >= silentMs);
-    if (waiting.length < LEAST_WAITING) return;
-    readAtMs = nowMs;
-    for (const socket of sockets.keys()) socket.destroy();
+    if (isAsking || nowMs - askedAtMs < silentMs || !isSilent(nowMs)) return;
+    isAsking = true;
+    askedAtMs = nowMs;
+    void judge().finally(() => (isAsking = false));
   }
 
   return ({ host, port, path }) => {
+    if (path) return connect(path);
     const turn = opened++ % host.length;
-    const socket = path ? connect(path) : connect(port[turn] ?? 5432, host[turn]);
+    const socket = connect(port[turn] ?? 5432, host[turn]);
     // Whose certificate the driver asks for.
     Object.assign(socket, { host: host[turn], port: port[turn] });
     if (sockets.size === 0) {

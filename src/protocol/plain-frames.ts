@@ -16,7 +16,7 @@ export interface PlainShape {
   readonly escapes: "written" | "read";
   /** Bytes of all texts that `plainTextLength` measured last. */
   textBytes: number;
-  /** UTF-16 units of the text that was measured last, and whether it was one. */
+  /** UTF-16 units of the text that was measured last. */
   units: number;
 }
 

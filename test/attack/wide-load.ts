@@ -3,7 +3,7 @@
 // The rate is what the machine bears: others want it too, and a node that drowns in calls proves nothing.
 // Refuses to judge, and to call again: what a caller saw is what counts.
 import type { CallPlan } from "../support/mock-upstream.ts";
-import { startStretch } from "../support/stretch.ts";
+import { startSlowness } from "../support/stretch.ts";
 import { callPlan, MODELS } from "./site.ts";
 import type { CallOptions, Outcome } from "./site.ts";
 
@@ -11,7 +11,7 @@ import type { CallOptions, Outcome } from "./site.ts";
 const PATIENCE_MS = 40_000;
 const PER_SECOND = 50;
 /** Where work takes more than so many times longer than alone, the load is as many times thinner, down to a tenth. */
-const FULL_RATE_STRETCH = 3;
+const FULL_RATE_SLOWNESS = 3;
 const LEAST_RATE = 0.1;
 const RATE_LOOK_MS = 2000;
 const MOST_OPEN = 220;
@@ -191,15 +191,15 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
     start() {
       let dueMs = performance.now();
       rate = 1;
-      let stretch = startStretch();
+      let slowness = startSlowness();
       let lookMs = dueMs + RATE_LOOK_MS;
       timer ??= setInterval(() => {
         const nowMs = performance.now();
         // After a pause of this process what was missed is not made up for.
         dueMs = Math.max(dueMs, nowMs - 200);
         if (nowMs >= lookMs) {
-          rate = Math.min(1, Math.max(LEAST_RATE, FULL_RATE_STRETCH / stretch()));
-          stretch = startStretch();
+          rate = Math.min(1, Math.max(LEAST_RATE, FULL_RATE_SLOWNESS / slowness()));
+          slowness = startSlowness();
           lookMs = nowMs + RATE_LOOK_MS;
         }
         for (; dueMs <= nowMs; dueMs += 1000 / (PER_SECOND * rate)) beginOne();

@@ -4,7 +4,7 @@
 // Refuses to look at one fault alone: the site is the same from the first to the last, and what one leaves the next one meets.
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { needsOf } from "../support/processes.ts";
-import { startStretch } from "../support/stretch.ts";
+import { MOST_STRETCH, startSlowness } from "../support/stretch.ts";
 import { IS_LONG } from "./site.ts";
 import { judgeBooks, slow, strange } from "./wide-books.ts";
 import type { Harm } from "./wide-books.ts";
@@ -46,6 +46,7 @@ function randomFrom(seed: number): () => number {
 interface Line {
   fault: string;
   stretch: number;
+  times: "judged" | "not measured";
   calls: number;
   statuses: string;
   p99: number;
@@ -154,7 +155,7 @@ async function play(fault: Fault): Promise<string[]> {
     },
   };
   const stillBefore = harm.stills.length;
-  const measureStretch = startStretch();
+  const measureSlowness = startSlowness();
   let recoveryMs: number;
   let revokedMs: number;
   try {
@@ -168,7 +169,9 @@ async function play(fault: Fault): Promise<string[]> {
   }
   const stills = harm.stills.slice(stillBefore);
   const calls = load.calls.slice(from).filter(({ key }) => key !== wide.spare.key);
-  const stretch = measureStretch();
+  const stretch = measureSlowness();
+  // A machine so slow tells nothing of the nodes' times: they are printed, and only what came out is judged.
+  const isMeasured = stretch <= MOST_STRETCH;
   harm.stretch = Math.max(harm.stretch, stretch);
   const { findings, enteredMs } = await judgeBooks(wide, harm);
   await fault.mend?.(wide);
@@ -176,6 +179,7 @@ async function play(fault: Fault): Promise<string[]> {
   lines.push({
     fault: fault.name,
     stretch: Math.round(stretch * 10) / 10,
+    times: isMeasured ? "judged" : "not measured",
     calls: calls.length,
     statuses: statusesOf(calls),
     p99: p99Of(calls),
@@ -190,9 +194,10 @@ async function play(fault: Fault): Promise<string[]> {
     tookMs > limitMs ? [`${what} ${Math.round(tookMs)} ms, and ${Math.round(limitMs)} are allowed`] : [];
   const recoveryLimitMs = RECOVERY_LIMIT_MS + RECOVERY_WORK_MS * stretch;
   const revocationLimitMs = REVOCATION_LIMIT_MS + REVOCATION_WORK_MS * stretch;
+  const outcomes = [...findings, ...strange(calls, fault, stretch)];
+  if (!isMeasured) return outcomes;
   return [
-    ...findings,
-    ...strange(calls, fault, stretch),
+    ...outcomes,
     ...atMost("the nodes served again after", recoveryMs, recoveryLimitMs),
     ...atMost("a key that was switched off was served for", revokedMs, revocationLimitMs),
     ...slow(

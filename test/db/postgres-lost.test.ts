@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect as connectSocket, createServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
 import type { Sql } from "postgres";
-import { openPostgres } from "../../src/db/postgres.ts";
+import { fixedQuery, flightOf, q } from "../../src/db/database.ts";
+import { openPostgres, postgresDatabase } from "../../src/db/postgres.ts";
 import { createPostgresDatabase } from "../support/postgres.ts";
 import type { PostgresDatabase } from "../support/postgres.ts";
 import { startSwitchTo } from "../support/tcp-switch.ts";
@@ -56,18 +57,20 @@ function open(max: number): Sql {
   return openPostgres(url.href, max);
 }
 
-test("connections that a firewall has forgotten are given up, one long query on a pool is not", async () => {
+test("connections that a firewall has forgotten are given up, one long query on a pool is not, nor a pool at work", async () => {
   const cable = await startSwitchTo(database.url);
   const client = openPostgres(cable.url, 3, { silentMs: 1000 });
-  const three = (seconds: number) =>
-    Promise.allSettled([1, 2, 3].map(() => client.unsafe(`select pg_sleep(${seconds})`)));
-  await three(0.05);
+  // Nothing stands between, so that the server knows whom it works for.
+  const near = openPostgres(database.url, 3, { silentMs: 1000 });
+  const three = (pool: Sql, seconds: number) =>
+    Promise.all([1, 2, 3].map(() => outcome(pool.unsafe(`select pg_sleep(${seconds})`))));
+  const [answered, refused] = [Array(3).fill("answered"), Array(3).fill("refused")];
+  await Promise.all([three(client, 0.05), three(near, 0.05)]);
   await client.unsafe("select pg_sleep(2.5)");
   await cable.forget();
-  const lost = await three(0);
-  expect(lost.map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
-  expect((await three(0)).map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "fulfilled"]);
-  await client.end({ timeout: 1 });
+  expect(await Promise.all([three(client, 0), three(near, 3.5)])).toEqual([refused, answered]);
+  expect(await three(client, 0)).toEqual(answered);
+  await Promise.all([client.end({ timeout: 1 }), near.end({ timeout: 1 })]);
   await cable.stop();
 }, 20_000);
 
@@ -133,6 +136,49 @@ test("a transaction that outlives its connection writes nothing more, on no conn
     expect(await inTime(lost)).toBe("refused");
     const [row] = await client.unsafe("select count(*)::int as n from steps");
     expect(row?.["n"]).toBe(0);
+  }
+  await client.end({ timeout: 1 });
+});
+
+test("a reservation refuses what waits in it when its connection is lost; one that got none takes nobody's place", async () => {
+  const client = open(1);
+  const reserved = await client.reserve();
+  const asked = [1, 2, 3].map((n) => reserved.unsafe("select pg_sleep(5), $1::int", [n]).execute());
+  cut();
+  expect(await Promise.all(asked.map((each) => inTime(each)))).toEqual(["refused", "refused", "refused"]);
+  reserved.release();
+  await untilAnswered(client);
+  const running = inTime(client.unsafe("select pg_sleep(5)"));
+  await new Promise((resolve) => setImmediate(resolve));
+  const waiting = client.reserve();
+  cut();
+  expect([await running, await inTime(waiting)]).toEqual(["refused", "answered"]);
+  (await waiting).release();
+  isOpen = false;
+  cut();
+  expect(await inTime(client.unsafe("select 1"))).toBe("refused");
+  expect(await inTime(client.reserve())).toBe("refused");
+  isOpen = true;
+  expect(await inTime(untilAnswered(client))).toBe("answered");
+  await client.end({ timeout: 1 });
+});
+
+test("a transaction sent at once comes in whole, also where the server has forgotten the name of a statement", async () => {
+  const client = open(1);
+  const db = postgresDatabase(client);
+  await client.unsafe("create table if not exists parts (n int)");
+  const texts = ["insert into parts values ($1)", "insert into parts select $1::int"];
+  const enter = () =>
+    db.atomic(function* (tx) {
+      yield* q(flightOf(texts.map((text) => fixedQuery(tx, text, [1]))));
+    }, "at once");
+  await enter();
+  for (const [round, text] of texts.entries()) {
+    const [row] = await client.unsafe("select name from pg_prepared_statements where statement = $1", [text]);
+    await client.unsafe(`deallocate "${row?.["name"]}"`, [], { prepare: false });
+    await enter();
+    const [sum] = await client.unsafe("select count(*)::int as n from parts");
+    expect(sum?.["n"]).toBe(2 * (round + 2));
   }
   await client.end({ timeout: 1 });
 });

@@ -174,6 +174,8 @@ describe("every page", () => {
       for (const [role, width, narrowed] of [
         ["root", 1440, isUsers ? undefined : 360],
         ...(isUsers ? ([["user", 360, undefined]] as const) : []),
+        // Root's page on a phone of its own: with WEIR_LONG.
+        ...(Bun.env["WEIR_LONG"] === "1" ? ([["root", 360, undefined]] as const) : []),
       ] as const) {
         const visit = isLeaving ? await open(role, width) : await visitOf(role, width);
         await goTo(visit, addressOf(page));

@@ -140,7 +140,7 @@ describe("filters", () => {
     await settle();
     const { path, query } = island.requests.at(-1)!;
     expect(path).toBe("/api/mj/");
-    expect(query).toMatchObject({ mj_id: "1732", channel_id: "42", p: "1", page_size: "10" });
+    expect(query).toMatchObject({ mj_id: "1732", channel_id: "42", p: "0", page_size: "10" });
     expect(Number(query.end_timestamp) - Number(query.start_timestamp)).toBe((30 * 86_400 + 3600) * 1000);
     expect(Math.abs(Number(query.end_timestamp) - Date.now() - 3_600_000)).toBeLessThan(5000);
   });

@@ -136,7 +136,7 @@ describe("filters", () => {
     await settle();
     const { path, query } = island.requests.at(-1)!;
     expect(path).toBe("/api/task/");
-    expect(query).toMatchObject({ task_id: "task-9", status: "QUEUED", channel_id: "36" });
+    expect(query).toMatchObject({ task_id: "task-9", status: "QUEUED", channel_id: "36", p: "0" });
     expect(query).not.toHaveProperty("end_timestamp");
     const midnight = new Date();
     midnight.setUTCHours(0, 0, 0, 0);
@@ -167,6 +167,8 @@ describe("filters", () => {
     act(() => void jest.advanceTimersByTime(5000));
     for (let step = 0; step < 6; step++) await act(async () => undefined);
     expect(rowOf(/task-2/).textContent).toContain("90%");
+    // Page 1 as people see it; the call counts from 0.
+    expect(island.requests.at(-1)?.query).toMatchObject({ p: "0" });
   });
 });
 

@@ -21,7 +21,10 @@ export interface Look {
 const isLong = Bun.env["WEIR_LONG"] === "1";
 /** The sizes of targets are a third of axe's work: usually they are measured on the narrow screen, where fingers are. */
 export const WIDE_LOOK: Look = isLong ? {} : { without: ["target-size"] };
-/** What a page is made of hangs on no width: usually only the wide look is for that, this one for colours and sizes. */
+/**
+ * What a page is made of hangs on no width: where the wide look had the same person's page, usually this one is for colours and
+ * sizes. Another person's page is made of other things.
+ */
 export const NARROW_LOOK: Look = isLong ? {} : { only: ["color-contrast", "target-size"] };
 
 export async function violationsOf(page: Page, { only, without = [], within }: Look = {}): Promise<string[]> {

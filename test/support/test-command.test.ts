@@ -2,12 +2,14 @@
 // Refuses to run the command on the project: figures come from texts and from tiny runs of their own.
 
 import { afterAll, expect, test } from "bun:test";
-import { lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repairPackage } from "../../scripts/install-postgres.ts";
 import { groupFiles, isWaiting, partsOf, takePart } from "../../scripts/test-parts.ts";
 import { failedTests, startsProduct, tally } from "../../scripts/test.ts";
+import { slownessOf, stretchOf } from "./stretch.ts";
+import { untilSo } from "./turns.ts";
 
 const scratchDir = mkdtempSync(join(tmpdir(), "weir-tally-"));
 afterAll(() => rmSync(scratchDir, { recursive: true, force: true }));
@@ -110,7 +112,7 @@ test("files fall into groups by folder, filters choose by path, empty groups van
   expect(groupFiles(files, ["nothing"])).toEqual([]);
 });
 
-test("every file is in one part; two heavy parts run at once, one attack of them, more only when nothing else is left", () => {
+test("every file is in one part; two heavy parts run at once, one attack of them, when nothing else is left one a core", () => {
   const numbers = Array.from({ length: 60 }, (_, at) => at);
   const files = ["core", "attack", "e2e"].flatMap((folder) =>
     numbers.map((at) => `./test/${folder}/${at}.test.ts`),
@@ -129,8 +131,29 @@ test("every file is in one part; two heavy parts run at once, one attack of them
   take();
   expect(running.at(-1)?.name).toBe("server");
   const rest = queue.filter((part) => part.name === "attack");
-  expect(takePart(rest, running)?.name).toBe("attack");
+  const heavy = running.filter(({ name }) => name === "attack" || name === "e2e");
+  const left = rest.length;
+  for (const cores of [1, 2, 4]) {
+    const beside = [...heavy];
+    for (let part = takePart(rest, beside, "any", cores); part; part = takePart(rest, beside, "any", cores))
+      beside.push(part);
+    expect(beside.length).toBe(Math.max(2, cores));
+    // A lane that takes nothing ends; those that run go on with what is left.
+    expect(takePart(rest, beside.slice(1), "any", cores)?.name).toBe("attack");
+  }
+  expect(rest.length).toBeLessThan(left);
   expect(takePart([], running)).toBeUndefined();
+});
+
+test("limits are stretched by what was measured: not by a few milliseconds of work, and never more than fivefold", () => {
+  const ms = 1_000_000;
+  expect([
+    slownessOf(0, 0),
+    slownessOf(19 * ms, 900 * ms),
+    slownessOf(20 * ms, 20 * ms),
+    slownessOf(20 * ms, 900 * ms),
+  ]).toEqual([1, 1, 2, 46]);
+  expect(stretchOf(46)).toBe(5);
 });
 
 test("what takes long is a part of its own and first; what waits runs in a lane of its own, in others only at the end", () => {
@@ -148,6 +171,37 @@ test("what takes long is a part of its own and first; what waits runs in a lane 
   expect(takePart(queue, running, "waiting")).toBeUndefined();
   const left = partsOf(groupFiles([front, "./test/core/a.test.ts"], []));
   expect([takePart(left, []), takePart(left, [])].map((part) => part?.name)).toEqual(["server", "attack"]);
+});
+
+/** Runs .ci/run in a folder of its own, with a `bun` that does what it is told; after the run, what that wrote. */
+async function runCi(name: string, bun: string): Promise<{ code: number; last: string; dir: string }> {
+  const dir = join(scratchDir, name);
+  for (const folder of [".ci", "bin", "node_modules"]) mkdirSync(join(dir, folder), { recursive: true });
+  writeFileSync(join(dir, "bun.lock"), "");
+  copyFileSync(join(import.meta.dir, "../../.ci/run"), join(dir, ".ci/run"));
+  writeFileSync(join(dir, "bin/bun"), `#!/usr/bin/env bash\n${bun}\n`, { mode: 0o755 });
+  const child = Bun.spawn(["bash", join(dir, ".ci/run")], {
+    env: { ...process.env, PATH: `${join(dir, "bin")}:${process.env["PATH"]}` },
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  const text = await new Response(child.stdout).text();
+  return { code: await child.exited, last: text.trimEnd().split("\n").at(-1) ?? "", dir };
+}
+
+test("CI's last line has its form when the packages cannot be installed, and nothing was run", async () => {
+  const { code, last, dir } = await runCi("no-packages", '[ "$1" = install ] && exit 1; : >ran');
+  expect({ code, last }).toEqual({ code: 1, last: "0 passed, 1 failed" });
+  expect(existsSync(join(dir, "ran"))).toBe(false);
+});
+
+test("CI that is ended in the middle ends its check, too, with whatever that began", async () => {
+  // The check's own child says when it is there, and when it is asked to end; the test command then ends CI.
+  const childs = "trap ': >ended; exit' TERM; : >there; sleep 600 & wait";
+  const check = `bash -c "${childs}" & wait`;
+  const tests = 'until [ -e there ]; do sleep 0.01; done; kill -TERM "$PPID"';
+  const { dir } = await runCi("ended", `case $1 in install) ;; run) ${check} ;; *) ${tests} ;; esac`);
+  await untilSo(() => existsSync(join(dir, "ended")));
 });
 
 test("a test needs the binary that starts the product itself, through a helper, or through a helper's helper", () => {

@@ -21,6 +21,8 @@ type BuildDeps = Pick<Deps, "db" | "clock" | "options">;
  */
 const STEP_MS = { sqlite: { quick: 4, slow: 10 }, postgres: { quick: 40, slow: 100 } } as const;
 const MOST_HOURS = 31 * 24;
+/** Of what is dropped: hours of few rows say nothing of the next ones, and a deletion cannot be cut once it has begun. */
+const MOST_DROPPED_HOURS = 48;
 /** Between two steps, so that others come to their turn. */
 const PAUSE_MS = 10;
 
@@ -55,7 +57,7 @@ export async function buildCoarse(
     wasDropping = isDropping;
     const tookMs = clock.monotonicMs() - startedMs;
     const { quick, slow } = STEP_MS[db.kind];
-    if (tookMs < quick) hours = Math.min(MOST_HOURS, hours * 2);
+    if (tookMs < quick) hours = Math.min(isDropping ? MOST_DROPPED_HOURS : MOST_HOURS, hours * 2);
     else if (tookMs > slow) hours = Math.max(1, hours >> 1);
     await pause(PAUSE_MS);
     state = await coarseState(db);

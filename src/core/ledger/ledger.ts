@@ -125,6 +125,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       available,
       fall: {
         applied: () => journal.lastPosition - store.backlog(),
+        writtenAt: () => lease.writtenAt,
         noticed: doubt,
         waitMs: () => Math.max(0, fellAtMs + FALL_MS - monotonicMs()),
       },

@@ -43,11 +43,19 @@ export class LeaseLost extends Error {}
  */
 export type LossReason = "taken" | "unknown" | "missing";
 
+const LOSS = {
+  taken: "another process has taken this node's id. Stop this one, and give each node a DATA_DIR of its own",
+  unknown:
+    "the database does not know this node any more. Stop it, and see which database DATABASE_URL names",
+};
+
 export interface NodeLease {
   readonly nodeId: string;
   /** Stands in every statement that moves the mark. */
   readonly incarnation: number;
   readonly position: StorePosition;
+  /** When this process wrote its row last, by the database's clock in seconds; Infinity from an older row to `takeOlder`. */
+  readonly writtenAt: number;
   /** False once another process has taken the lease, or the tables fell back too far: nothing more may be answered. */
   readonly isHeld: boolean;
   /** Undefined while it is held. */
@@ -271,16 +279,8 @@ function keepLease(
     // Another look of this process may have written it between these two questions.
     const again = row && (await findRow(context));
     if (again?.incarnation === incarnation) return again.mark;
-    if (row)
-      lose(
-        "taken",
-        "another process has taken this node's id. Stop this one, and give each node a DATA_DIR of its own",
-      );
-    else
-      lose(
-        "unknown",
-        "the database does not know this node any more. Stop it, and see which database DATABASE_URL names",
-      );
+    const why = row ? "taken" : "unknown";
+    lose(why, LOSS[why]);
     throw new LeaseLost();
   }
 
@@ -311,6 +311,9 @@ function keepLease(
     nodeId,
     incarnation,
     position,
+    get writtenAt() {
+      return isOlder ? Infinity : writtenAt;
+    },
     get isHeld() {
       return lostBy === undefined;
     },

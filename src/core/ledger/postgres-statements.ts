@@ -129,6 +129,10 @@ export interface MarkStep {
   checkedQuery: Query<RawRow[]>;
 }
 
+/** A transaction stands still no longer than others wait for its rows; through a pooler its session was not told when it began. */
+const MAX_STILL_MS = 8000;
+const BOUND_STILLNESS = `select set_config('idle_in_transaction_session_timeout', '${MAX_STILL_MS}', true)`;
+
 /**
  * Everything of a batch, for `atomic(…, "at once")`: it fails with CHECK_FAILED where the mark or the zone is another one, and
  * `enterBatch` tells which. Undefined for a batch that closes reservations: which of them still stand is known first there.
@@ -137,17 +141,18 @@ export function enterAtOnce(texts: InsertTexts, batch: Batch, mark: (tx: Orm) =>
   if (batch.sums.holds.length > 0) return undefined;
   return function* (tx: Orm): Steps<Figures> {
     const { queries, users, tokens } = chargesOf(tx, texts, batch, { closed: [], expectedZone: batch.zone });
-    const all = [mark(tx).checkedQuery, ...locksOf(tx, batch), ...queries];
+    const all = [
+      fixedQuery(tx, BOUND_STILLNESS, []),
+      mark(tx).checkedQuery,
+      ...locksOf(tx, batch),
+      ...queries,
+    ];
     const answers = yield* q(flightOf(all));
     const answerTo = (query: Query<RawRow[]> | undefined) =>
       (query && answers[all.indexOf(query)]) ?? NO_ROWS;
     return { users: answerTo(users).map(userOf), tokens: answerTo(tokens).map(tokenOf) };
   };
 }
-
-/** A transaction stands still no longer than others wait for its rows; through a pooler its session was not told when it began. */
-const MAX_STILL_MS = 8000;
-const BOUND_STILLNESS = `select set_config('idle_in_transaction_session_timeout', '${MAX_STILL_MS}', true)`;
 
 /**
  * Everything of a batch step by step: where amounts had left the balance before, it is known first which of them are given

@@ -28,6 +28,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   let failures = 0;
   let hasStarted = false;
   let isClosed = false;
+  const tellLost = createLossTeller(deps);
   const alarms = createAlarms(() => void kick());
   let draining: Promise<void> | undefined;
   /** The row was found behind what is applied, or older than it was: looked at before anything else is entered. */
@@ -54,10 +55,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     failures++;
     waiters.resolve(Infinity, undefined);
     logFailure(deps, { error, isFirst: failures === 1, waiting: waiting() });
-    if (!lease.isHeld) {
-      logLost(deps, applier.applied);
-      patient.resolve(Infinity, false);
-    } else if (!isClosed) alarms.set("retry", pauseMs(failures));
+    if (lease.isHeld && !isClosed) alarms.set("retry", pauseMs(failures));
   }
 
   /** Never rejects: a failure is tried again later, in growing intervals. */
@@ -69,11 +67,13 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
         draining = undefined;
         // What was found in the tables counts as much as what was brought there.
         patient.resolve(applier.applied, true);
-        if (isClosed) return letGo();
+        if (!isClosed && !lease.isHeld) tellLost(applier.applied);
+        // Without the lease nothing is entered any more, however often it is tried.
+        if (isClosed || !lease.isHeld) return letGo();
         // Somebody who waits, or entries that came after the last look.
         if (!waiters.isEmpty() || (failures === 0 && isMarkDoubted)) void kick();
         else if (failures === 0 && !patient.isEmpty()) commitSoon();
-        else if (failures === 0 && lease.isHeld && waiting() > 0) gather();
+        else if (failures === 0 && waiting() > 0) gather();
       });
     return draining;
   }
@@ -193,12 +193,16 @@ function logFailure(
 }
 
 /** What was answered in the moments before the loss was noticed is kept: the files are not touched any more. */
-function logLost({ journal, logger }: PostgresApplierDeps, applied: number): void {
-  if (journal.lastPosition <= applied) return;
-  logger.error("settlements of this process stand in its journal and in no book", {
-    from: applied + 1,
-    to: journal.lastPosition,
-  });
+function createLossTeller({ journal, logger }: PostgresApplierDeps): (applied: number) => void {
+  let isTold = false;
+  return (applied) => {
+    if (isTold || journal.lastPosition <= applied) return;
+    isTold = true;
+    logger.error("settlements of this process stand in its journal and in no book", {
+      from: applied + 1,
+      to: journal.lastPosition,
+    });
+  };
 }
 
 /** Those who wait for an attempt, and those who wait for its success. */

@@ -65,6 +65,8 @@ export interface AtBegin {
   token: number;
   /** What of this node's journal the tables have at least. */
   applied: number;
+  /** When this node's row was written last, by the database's clock. */
+  writtenAt: number;
   /** As long as anybody waits for the answer. */
   leftMs: number;
 }
@@ -92,13 +94,14 @@ export function* takeSteps(
   held: AtBegin,
 ): Steps<Taken> {
   const { userId, tokenId } = row;
-  const { quota, planFloor, remainQuota, mark } = yield* readBalances(
+  const { quota, planFloor, remainQuota, mark, writtenAt } = yield* readBalances(
     tx,
     nodeId,
     row,
     more > 0 ? boundWait(tx, held.leftMs) : undefined,
   );
-  if (mark < held.applied) throw new TablesFell();
+  // A node that settled nothing since has its mark in the older state, too; its row was written since.
+  if (mark < held.applied || writtenAt < held.writtenAt) throw new TablesFell();
   const userFree = quota - planFloor - held.user;
   const tokenFree = remainQuota === undefined ? MAX_QUOTA : remainQuota - held.token;
   const amount = Math.min(more, userFree, tokenFree);
@@ -149,18 +152,18 @@ function boundWait(tx: Orm, leftMs: number): Query<RawRow[]> {
   );
 }
 
-const NODE_MARK = "select mark from nodes where node_id = $1";
+const NODE_MARK = "select mark, updated_at from nodes where node_id = $1";
 
 /**
  * The balances as the rows have them, which are locked where the wait for that is bound; what holds nothing back waits for
- * nobody. With them how much of this node's journal is in these tables.
+ * nobody. With them how much of this node's journal is in these tables, and when its row was written.
  */
 function* readBalances(
   tx: Orm,
   nodeId: string,
   { userId, tokenId }: DurableHold,
   bound: Query<RawRow[]> | undefined,
-): Steps<Pick<Taken, "quota" | "remainQuota"> & { planFloor: number; mark: number }> {
+): Steps<Pick<Taken, "quota" | "remainQuota"> & { planFloor: number; mark: number; writtenAt: number }> {
   const lock = bound ? sql`for no key update` : sql``;
   const ofUser = rawQuery(
     tx,
@@ -170,15 +173,17 @@ function* readBalances(
   const ofNode = fixedQuery(tx, NODE_MARK, [nodeId]);
   const answers = yield* q(flightOf(bound ? [bound, ofNode, ofUser] : [ofNode, ofUser]));
   const userRow = answers.at(-1)?.[0];
-  const mark = Number(answers.at(-2)?.[0]?.["mark"] ?? 0);
+  const node = answers.at(-2)?.[0];
+  const mark = Number(node?.["mark"] ?? 0);
+  const writtenAt = Number(node?.["updated_at"] ?? 0);
   const quota = Number(userRow?.quota ?? 0);
   const planFloor = Number(userRow?.plan_floor ?? 0);
-  if (tokenId === 0) return { quota, planFloor, remainQuota: undefined, mark };
+  if (tokenId === 0) return { quota, planFloor, remainQuota: undefined, mark, writtenAt };
   const [tokenRow] = yield* rows(
     tx,
     sql`select remain_quota from tokens where id = ${tokenId} and deleted_at is null ${lock}`,
   );
-  return { quota, planFloor, remainQuota: Number(tokenRow?.remain_quota ?? 0), mark };
+  return { quota, planFloor, remainQuota: Number(tokenRow?.remain_quota ?? 0), mark, writtenAt };
 }
 
 export async function renewLeases(db: Database, keys: readonly string[]): Promise<void> {

@@ -21,6 +21,8 @@ const FULL_LOOKS = 2;
 interface FallWatch {
   /** What of this node's journal they have at least. */
   applied(): number;
+  /** When they had this node's row written last, by their own clock. */
+  writtenAt(): number;
   /** They were seen to have less: what they lack is entered again. */
   noticed(): void;
   /** So long the other nodes may still need for that, in milliseconds; 0: balances are what they were. */
@@ -90,6 +92,7 @@ export function createTaker(deps: TakerDeps): Taker {
           user: written.unknownToDatabase(user),
           token: limited ? written.unknownToDatabase(limited) : 0,
           applied: fall.applied(),
+          writtenAt: fall.writtenAt(),
           leftMs: untilMs - performance.now(),
         }),
       );
@@ -118,6 +121,7 @@ export function createTaker(deps: TakerDeps): Taker {
         // An older state was put back: the balances lack what was spent since, until every node has entered it again.
         if (fall.waitMs() > 0)
           await Bun.sleep(Math.max(0, Math.min(fall.waitMs(), untilMs - performance.now())));
+        if (untilMs <= performance.now()) throw new DeadlineExceeded(request.waitMs);
         const leftMs = Math.max(1, untilMs - performance.now());
         const taken = await inTurn(user.id, leftMs, () => {
           // Now that it is this one's turn: whoever was before it may have settled meanwhile.

@@ -8,7 +8,7 @@ import { createTestDatabase } from "../../support/postgres.ts";
 import { MIGRATED, openBooks, requestId, settlement, silent } from "./support.ts";
 import type { Books } from "./support.ts";
 
-test("a start on an older state tells it, once: entered again from the journal, or missing where the journal is gone", async () => {
+test("a start on an older state enters what the journal has, and tells once what is missing where it is gone", async () => {
   const database = await createTestDatabase("sqlite", MIGRATED);
   const { dataDir } = database;
   const told: unknown[] = [];
@@ -39,24 +39,23 @@ test("a start on an older state tells it, once: entered again from the journal, 
 
   setBack();
   const replayed = await open();
-  expect(replayed.ledger.lag().falls).toBe(1);
+  // The embedded database ends like this after a power cut, which loses nothing.
+  expect([replayed.ledger.lag().falls, told.length]).toEqual([0, 0]);
   expect(await replayed.user(id)).toMatchObject({ usedQuota: 28 });
   await replayed.expectBalanced();
   await replayed.close();
-  const [position] = told as [[string, { from: number; to: number }]];
-  expect(position[0]).toMatch(/older than it was: what it lacks was entered again/);
 
   setBack();
   for (const name of readdirSync(dataDir)) if (name.startsWith("journal-")) rmSync(join(dataDir, name));
   const lacking = await open();
   expect(lacking.ledger.lag().falls).toBe(1);
-  expect(told[1]).toEqual([expect.stringMatching(/these settlements are missing/), position[1]]);
+  expect(told).toEqual([[expect.stringMatching(/these settlements are missing/), { from: 2, to: 4 }]]);
   expect(await lacking.user(id)).toMatchObject({ usedQuota: 7 });
   await spend(lacking, id, 1);
   await lacking.close();
 
   const after = await open();
-  expect([after.ledger.lag().falls, told.length]).toEqual([0, 2]);
+  expect([after.ledger.lag().falls, told.length]).toEqual([0, 1]);
   await after.expectBalanced();
   await after.close();
   await database.drop();

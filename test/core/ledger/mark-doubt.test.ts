@@ -78,6 +78,34 @@ test("a look at the mark that fails is made again, and calls are taken when it s
   journal.close();
 }, 20_000);
 
+test("who waits for an entry is told when the lease is lost meanwhile, and nothing is tried any more", async () => {
+  let isHeld = true;
+  let looks = 0;
+  const journal = openJournal<LedgerItem>(dataDir, silent);
+  const store = createPostgresStore({
+    ...deps([]),
+    db: { ...books.db, atomic: () => Promise.reject(new Error("connection closed")) },
+    journal,
+    lease: {
+      ...lease,
+      look: () => Promise.resolve(5),
+      watchMark: () => {},
+      get isHeld() {
+        if (!isHeld && ++looks > 100) throw new Error("asked without end");
+        return isHeld;
+      },
+    },
+  });
+  await store.start();
+  journal.append([{}]);
+  const waited = store.whenApplied(journal.lastPosition);
+  await untilSo(() => store.isFailing());
+  isHeld = false;
+  expect(await waited).toBe(false);
+  store.close();
+  journal.close();
+}, 20_000);
+
 test("a fall that a batch finds is told once, with what it lacks; one that lacks nothing as well", async () => {
   const falls: Fall[] = [];
   const journal = { rewind() {}, lastPosition: 6 } as never;

@@ -387,7 +387,7 @@ describe("journal of one node", () => {
     const unguarded = postgresDatabase(openPostgres(books.database.databaseUrl ?? "", 1));
     const limit = await unguarded.atomic(function* (tx) {
       const step = { row: { key: "k", amount: 0, userId: poor.id, tokenId: 0 }, more: 1, least: 1 };
-      const held = { user: 0, token: 0, applied: 0, leftMs: 10_000 };
+      const held = { user: 0, token: 0, applied: 0, writtenAt: 0, leftMs: 10_000 };
       yield* takeSteps(tx, "node-z", step, { user: poor, limited: undefined }, held);
       const [row] = yield* q(
         rawQuery(tx, sql`select current_setting('idle_in_transaction_session_timeout') as limit`),
@@ -399,21 +399,33 @@ describe("journal of one node", () => {
     await books.close();
   });
 
-  test("a database that was set back pays no call near zero with what this node has spent since", async () => {
-    const poor = await books.addUser(1000);
-    await books.ledger.flush();
-    const { nodes, users } = books.db.t;
-    const [node] = await books.db.orm.select().from(nodes);
-    await spend(books, poor.id, 900);
-    await books.ledger.flush();
-    // Before the node's own look, which comes once a second.
-    await books.db.orm.update(nodes).set({ mark: node?.mark ?? 0 });
-    await books.db.orm.update(users).set({ quota: 1000 }).where(eq(users.id, poor.id));
-    const call = books.ledger.reserve({ requestId: requestId(), user: poor, token: undefined, amount: 500 });
-    expect(await Promise.resolve(call).catch((error: Failure) => error.code)).toBe("ledger_down");
-    await untilSo(() => poor.quota === 100 && poor.reserved === 0);
-    await books.close();
-  });
+  test.each(["its mark", "its row alone"])(
+    "a database that was set back, as %s tells, pays no call near zero with what was spent since",
+    async (tells) => {
+      const poor = await books.addUser(1000);
+      await books.ledger.flush();
+      const { nodes, users } = books.db.t;
+      const [node] = await books.db.orm.select().from(nodes);
+      await spend(books, poor.id, 900);
+      await books.ledger.flush();
+      // Before the node's own look, which comes once a second.
+      await books.db.atomic(function* (tx) {
+        const older =
+          tells === "its mark" ? { mark: node?.mark ?? 0 } : { updatedAt: sql`${nodes.updatedAt} - 9` };
+        yield* q(tx.update(nodes).set(older));
+        yield* q(tx.update(users).set({ quota: 1000 }).where(eq(users.id, poor.id)));
+      });
+      const call = books.ledger.reserve({
+        requestId: requestId(),
+        user: poor,
+        token: undefined,
+        amount: 500,
+      });
+      expect(await Promise.resolve(call).catch((error: Failure) => error.code)).toBe("ledger_down");
+      if (tells === "its mark") await untilSo(() => poor.quota === 100 && poor.reserved === 0);
+      await books.close();
+    },
+  );
 
   test("a start whose entries find no turn in time tries again, and does not end", async () => {
     const user = await books.addUser(RICH);

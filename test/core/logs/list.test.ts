@@ -1,7 +1,7 @@
 // The usage log against a naive reading of the same rows: pages, totals, figures, clearing and index use, on both databases.
 // Refuses its own arithmetic for sums: the expected figures come from filtering plain arrays.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, lt, sql } from "drizzle-orm";
 import { addHourlySums } from "../../../bench/log-rows.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import { buildCoarse } from "../../../src/core/ledger/coarse-build.ts";
@@ -110,8 +110,8 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
   afterAll(() => app.close());
 
   /** By a clock that stands still: every step counts as quick, so that the next one has twice as many hours. */
-  const makeCoarse = () =>
-    buildCoarse({ ...app.deps, clock: { ...app.deps.clock, monotonicMs: () => 0 } }, async () => {});
+  const makeCoarse = (pause: () => Promise<void> = async () => {}) =>
+    buildCoarse({ ...app.deps, clock: { ...app.deps.clock, monotonicMs: () => 0 } }, pause);
 
   function naive(filter: LogFilter): LogRow[] {
     const pattern = (name: string) => {
@@ -411,6 +411,20 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
       ["rollups_by_user.quota", String(day?.userId)],
     ]);
     await set(day?.quota ?? 0);
+  });
+
+  test("sums of an earlier zone are dropped two days at a time at most, however quick that is", async () => {
+    const { db, options } = app.deps;
+    const { rollupsByModel } = db.t;
+    const [row] = await db.orm.select().from(rollupsByModel).limit(1);
+    const old = Array.from({ length: 20 * 24 }, (_, hour) => ({ ...row!, hour: hour * HOUR_SECONDS }));
+    await db.orm.insert(rollupsByModel).values(old);
+    await options.set("site.time_zone", "Asia/Kolkata");
+    const isOld = lt(rollupsByModel.hour, old.length * HOUR_SECONDS);
+    const left = [old.length];
+    await makeCoarse(async () => void left.push(await db.orm.$count(rollupsByModel, isOld)));
+    expect(left.at(-1)).toBe(0);
+    expect(Math.max(...left.slice(1).map((count, at) => (left[at] ?? 0) - count))).toBe(48);
   });
 
   test("wildcards in a search are letters, and a pattern with many % is refused", async () => {

@@ -10,6 +10,9 @@ import type { StreamHold } from "../../../src/relay/wire/stream-allowance.ts";
 import type { StreamEnd } from "../../../src/relay/wire/stream-end.ts";
 import { DONE, sse } from "../../support/fake-upstream.ts";
 
+/** So many inputs each; many more with WEIR_LONG. */
+const RUNS = Bun.env["WEIR_LONG"] === "1" ? 1000 : 60;
+
 const encoder = new TextEncoder();
 const frame = (content: string, more: object = {}): string =>
   sse({ id: "c", choices: [{ index: 0, delta: { content }, finish_reason: null }], ...more });
@@ -196,7 +199,7 @@ describe("frames that differ in their text alone", () => {
         const places = [0, ...cuts.map((cut) => cut % bytes.length).sort((a, b) => a - b), bytes.length];
         await alike(places.slice(1).map((to, at) => bytes.slice(places[at], to)));
       }),
-      { numRuns: 60 },
+      { numRuns: RUNS },
     );
   });
 
@@ -276,7 +279,7 @@ describe("deltas of Messages", () => {
         const places = [0, ...cuts.map((cut) => cut % whole.length).sort((a, b) => a - b), whole.length];
         await same(places.slice(1).map((to, at) => whole.slice(places[at], to)));
       }),
-      { numRuns: 60 },
+      { numRuns: RUNS },
     );
   });
 
@@ -362,7 +365,7 @@ describe("deltas of Responses", () => {
         const places = [0, ...cuts.map((cut) => cut % whole.length).sort((a, b) => a - b), whole.length];
         await same(places.slice(1).map((to, at) => whole.slice(places[at], to)));
       }),
-      { numRuns: 40 },
+      { numRuns: RUNS },
     );
     const hold = (): StreamHold => ({
       freeChars: 100,

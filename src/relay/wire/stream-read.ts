@@ -25,13 +25,13 @@ export function take(stream: StreamState): Promise<Uint8Array | undefined> {
   return stream.pending.then(stream.onRead, stream.onBroken);
 }
 
-export function taken(stream: StreamState, read: ChunkRead): Uint8Array | undefined {
+function taken(stream: StreamState, read: ChunkRead): Uint8Array | undefined {
   stream.pending = undefined;
   stream.lastByteMs = stream.timers.nowMs();
   return read.done ? passRest(stream) : takePiece(stream, read.value);
 }
 
-export function broken(stream: StreamState, error: unknown): undefined {
+function broken(stream: StreamState, error: unknown): undefined {
   stream.pending = undefined;
   stopBroken(stream, error);
 }
@@ -82,11 +82,11 @@ function look(stream: StreamState): void {
 
 /** Between two frames only, and only to a client that waits for one. */
 function keepAlive(stream: StreamState, nowMs: number): void {
-  const { options, sink, lastSentMs, taking, isReading, isGone } = stream;
+  const { options, sink, lastSentMs, taking, isGone } = stream;
   if (options.pingMs === 0 || nowMs - lastSentMs < options.pingMs) return;
   stream.lastSentMs = nowMs;
   // What was sent last may not have been fetched: then the client is the slow one.
-  if (!sink || !options.ping || isGone || (!taking && !isReading) || (sink.desiredSize ?? -1) < 0) return;
+  if (!sink || !options.ping || isGone || !taking || (sink.desiredSize ?? -1) < 0) return;
   if (!stream.sse.isInLineEnd() || options.conversion) sink.enqueue(options.ping);
 }
 

@@ -91,9 +91,7 @@ export interface StreamState {
   onBroken: ((error: unknown) => undefined) | undefined;
   /** What was read and not looked at yet. */
   unread: Uint8Array | undefined;
-  /** The client's demand is being met by the pending read itself. */
-  isReading: boolean;
-  /** The client's demand that is being met in another way. */
+  /** The client's demand that is being met. */
   taking: Promise<Uint8Array | undefined> | undefined;
   /** Where the stream waits until more of it is paid. */
   unpaid: Unpaid | undefined;
@@ -146,7 +144,6 @@ export function newStreamState(source: StreamSource, options: StreamOptions): St
     onRead: undefined,
     onBroken: undefined,
     unread: undefined,
-    isReading: false,
     taking: undefined,
     unpaid: undefined,
     held: [],

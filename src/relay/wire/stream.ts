@@ -5,9 +5,9 @@ import { Failure } from "../../shared/failures.ts";
 import { completionTokens } from "../../shared/usage.ts";
 import { endOfLeaving, isCut } from "./stream-end.ts";
 import type { StreamEnd } from "./stream-end.ts";
-import { broken, hangUp, take, taken, watch } from "./stream-read.ts";
+import { hangUp, take, watch } from "./stream-read.ts";
 import { encoder, hasContent, newStreamState, stop } from "./stream-state.ts";
-import type { ChunkRead, StreamOptions, StreamSource, StreamState } from "./stream-state.ts";
+import type { StreamOptions, StreamSource, StreamState } from "./stream-state.ts";
 
 export interface StreamRelay {
   /** Reads up to the first content; throws what another channel may make good, as long as nothing was sent. */
@@ -49,7 +49,7 @@ export function createStreamRelay(source: StreamSource, options: StreamOptions):
     terminalFrames: () => terminalFrames(stream),
     finish: (tail) => stream.tail.resolve(encoder.encode(tail)),
     endNow: (failure) => endNow(stream, failure),
-    isOwing: () => stream.taking !== undefined || stream.isReading || stream.isReported,
+    isOwing: () => stream.taking !== undefined || stream.isReported,
   };
 }
 
@@ -129,24 +129,9 @@ function clientBody(stream: StreamState, signal: AbortSignal): ReadableStream<Ui
           return;
         }
         while (!stream.end && !stream.isGone) {
-          let chunk: Uint8Array | undefined;
-          if (stream.taking || stream.unpaid || stream.unread) {
-            stream.taking ??= take(stream);
-            chunk = await stream.taking;
-            stream.taking = undefined;
-          } else {
-            // Awaited here, without a promise of what becomes of it: a tenth of a stream's processor time.
-            const pending = (stream.pending ??= stream.source.reader.read());
-            stream.isReading = true;
-            let read: ChunkRead | undefined;
-            try {
-              read = await pending;
-            } catch (error) {
-              broken(stream, error);
-            }
-            stream.isReading = false;
-            chunk = read && taken(stream, read);
-          }
+          stream.taking ??= take(stream);
+          const chunk = await stream.taking;
+          stream.taking = undefined;
           if (chunk === undefined) continue;
           stream.lastSentMs = stream.lastByteMs;
           if (stream.contentMs === undefined && hasContent(stream)) stream.contentMs = stream.lastByteMs;
@@ -202,7 +187,7 @@ async function leave(stream: StreamState): Promise<void> {
   );
   let left = isCounted ? readOn.countedBytes : Number.POSITIVE_INFINITY;
   try {
-    await (stream.taking ?? (stream.isReading ? stream.pending : undefined))?.catch(() => undefined);
+    await stream.taking?.catch(() => undefined);
     while (!stream.end && !(state.usage !== null && state.usageFinal)) {
       const chunk = await take(stream);
       left -= chunk?.length ?? 0;
@@ -226,8 +211,6 @@ function endNow(stream: StreamState, failure: Failure): void {
   if (stream.isGone) return;
   const end = stream.end ?? { reason: "draining", failure };
   const settle = (): void => report(stream, end);
-  // The body waits for the same promise since before, so that what came has gone on when this hears of it.
-  const reading = stream.taking ?? (stream.isReading ? stream.pending : undefined);
-  if (reading) void reading.then(settle, settle);
+  if (stream.taking) void stream.taking.then(settle, settle);
   else settle();
 }

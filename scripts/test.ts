@@ -340,8 +340,8 @@ async function main(args: readonly string[]): Promise<Result> {
     }
   };
   try {
-    // Three more than cores: tests of the server wait two thirds of their time, browsers half of theirs.
-    const lanes = Math.max(2, availableParallelism() + 3);
+    // Two more than cores, beside the lane that waits: tests of the server wait two thirds of their time, browsers half of theirs.
+    const lanes = Math.max(2, availableParallelism() + 2);
     await Promise.all([runLane("waiting"), ...Array.from({ length: lanes }, () => runLane("any"))]);
   } finally {
     stopPostgres(runDir);

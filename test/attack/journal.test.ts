@@ -141,9 +141,9 @@ describe("a killed server's journal", () => {
       else if (missing.length > 0) wrong = `${missing.length} legible calls lost`;
       else if (known.size !== rows.length) wrong = "calls were entered twice";
       else if (code !== 0) wrong = "audit finds differences";
-    } else if (!mustRefuse) wrong = `refused although nothing is missing: ${refusal.slice(0, 300)}`;
+    } else if (!mustRefuse) wrong = `refused although nothing is missing: ${refusal.slice(-1200)}`;
     else if (!refusal.includes("weir journal"))
-      wrong = `refused without the way out: ${refusal.slice(0, 300)}`;
+      wrong = `refused without the way out: ${refusal.slice(-1200)}`;
     else if (!/journal-\d+\.log|\d+/.test(refusal)) wrong = "refused without naming a place";
     else if (
       journalOf(dataDir).some(

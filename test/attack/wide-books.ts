@@ -143,23 +143,27 @@ function compare(wide: WideSite, rows: readonly Row[], harm: Harm): string[] {
       );
     else if (!row && usage) nameless.push({ call, usage });
   }
-  // Whoever left before the first byte knows no request id: key and usage must do.
+  // Whoever left before the first byte knows no request id: key and usage must do. Equal usage first, for all of them: what
+  // merely agrees with one call may be another's own row.
   const matched = new Set<Call>();
-  for (const { call, usage } of nameless) {
-    const ofKey = [...unexplained].flatMap((id) => byRequest.get(id) ?? []);
-    const own = ofKey.filter(({ tokenId }) => tokenId === call.key?.tokenId);
-    const found = (
-      own.find(({ input, output }) => input === usage.input && output === usage.output) ??
-      own.find((row) => agree(row, usage, call, harm))
-    )?.requestId;
-    if (found !== undefined) {
+  const isSame = ({ input, output }: Row, usage: Usage): boolean =>
+    input === usage.input && output === usage.output;
+  for (const fits of [isSame, agree])
+    for (const { call, usage } of nameless) {
+      if (matched.has(call)) continue;
+      const own = [...unexplained]
+        .flatMap((id) => byRequest.get(id) ?? [])
+        .filter(({ tokenId }) => tokenId === call.key?.tokenId);
+      const found = own.find((row) => fits(row, usage, call, harm))?.requestId;
+      if (found === undefined) continue;
       unexplained.delete(found);
       matched.add(call);
-    } else if (!wasKilled(call, kills))
+    }
+  for (const { call } of nameless)
+    if (!matched.has(call) && !wasKilled(call, kills))
       findings.push(
         `billed by the upstream and in no book: ${call.id} (${call.kind}, node ${call.node}, status ${call.outcome.status})`,
       );
-  }
   // Whoever left before the first byte, and whose upstream was hung up on before it billed, pays for the prompt all the same.
   for (const call of wide.load.calls.filter(
     ({ kind, outcome }) => kind === "left" && outcome.requestId === "",

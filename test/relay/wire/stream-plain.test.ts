@@ -102,6 +102,14 @@ async function alike(
   return skimmed;
 }
 
+/** A little is free, and nobody covers more. */
+const smallHold = (): StreamHold => ({
+  freeChars: 100,
+  paidTokens: 10,
+  shortOf: "balance",
+  cover: () => Promise.resolve(false),
+});
+
 describe("frames that differ in their text alone", () => {
   test("are not decoded from the third on, and count as if they were", async () => {
     const words = ["one", " two", " \\ three\n", "vier ✓ 四 😀", 'say \\"', "x".repeat(3000), " end"];
@@ -284,14 +292,8 @@ describe("deltas of Messages", () => {
   });
 
   test("near the hold each is read", async () => {
-    const hold = (): StreamHold => ({
-      freeChars: 100,
-      paidTokens: 10,
-      shortOf: "balance",
-      cover: () => Promise.resolve(false),
-    });
     const frames = Array.from({ length: 30 }, (_, at) => delta(`word number ${at} of it`));
-    const { end: ended, skimmed } = await same([begin, ...frames, end], hold);
+    const { end: ended, skimmed } = await same([begin, ...frames, end], smallHold);
     expect(skimmed).toBeGreaterThan(2);
     expect(ended.reason).toBe("balance");
   });
@@ -367,14 +369,8 @@ describe("deltas of Responses", () => {
       }),
       { numRuns: RUNS },
     );
-    const hold = (): StreamHold => ({
-      freeChars: 100,
-      paidTokens: 10,
-      shortOf: "balance",
-      cover: () => Promise.resolve(false),
-    });
     const frames = Array.from({ length: 30 }, (_, at) => delta(`word number ${at} of it`));
-    const { end: ended, skimmed } = await same([begin, ...frames, end], hold);
+    const { end: ended, skimmed } = await same([begin, ...frames, end], smallHold);
     expect(skimmed).toBeGreaterThan(2);
     expect(ended.reason).toBe("balance");
     expect(ended.last?.data).toContain("sequence_number");

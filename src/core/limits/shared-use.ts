@@ -35,6 +35,8 @@ export function startSharing(
   let told = new Set<string>();
   let running: Promise<void> | undefined;
   let hasFailed = false;
+  /** Owners were asked for lately, or are told of. */
+  let isNeeded = false;
 
   async function exchange(): Promise<void> {
     const nowMs = clock.monotonicMs();
@@ -42,7 +44,8 @@ export function startSharing(
     const asked = [...owners.all()]
       .filter((each) => nowMs - each.askedMs < ASKED_MS || told.has(each.key))
       .slice(0, MAX_OWNERS);
-    if (asked.length === 0) return;
+    isNeeded = asked.length > 0;
+    if (!isNeeded) return;
     const own = asked.map((each) => ({
       kind: each.kind,
       id: each.account.id,
@@ -83,8 +86,8 @@ export function startSharing(
 
   const ends = [
     lookAround.lookEvery(ROUND_MS, () => void round(), REST_MS),
-    // What the other nodes count of this one's is told until there is nothing of it.
-    lookAround.restUnless(() => told.size > 0),
+    // What others count of this node's is told to its end, and what is asked for is known as ever.
+    lookAround.restUnless(() => isNeeded),
   ];
   return {
     round,

@@ -1,5 +1,5 @@
 // What the dashboard reads of the sums: its lines by time, who leads, and what the leaders used by time.
-// Refuses to read a user's far-flung hourly sums twice, and to add up figures that are not drawn.
+// Refuses to read a user's far-flung sums twice, and to add up figures that are not drawn.
 import { and, asc, desc, inArray, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
@@ -159,8 +159,7 @@ export async function leadersByUnit(db: Database, query: DashboardQuery, span: S
   const field = SERIES_FIELD[query.by];
   const parts = await sumParts(db, { filter, from, to, by: [field], ...timeOf(span) });
   const [only] = parts;
-  if (filter.userId !== undefined && only && parts.length === 1 && !only.isDays)
-    return leadersAtOnce(db, query, span, only);
+  if (filter.userId !== undefined && only && parts.length === 1) return leadersAtOnce(db, query, span, only);
   const ranked = await ranking(db, query, span);
   const own = ranked.slice(0, MOST_SERIES);
   if (own.length === 0) return { own, size: 0, rows: [] };
@@ -173,7 +172,7 @@ export async function leadersByUnit(db: Database, query: DashboardQuery, span: S
   return { own, size: ranked.length, rows: found.flat() };
 }
 
-/** The same of a user's hourly sums: they lie far apart, so that they are read once for rank and bars. */
+/** The same of a user's sums: they lie far apart, so that they are read once for rank and bars. */
 async function leadersAtOnce(
   db: Database,
   query: DashboardQuery,

@@ -40,6 +40,8 @@ export interface SumPart {
   /** The start of the hour, Unix seconds; or the day, in seconds of the local clock. */
   time: PgColumn;
   isDays: boolean;
+  /** What hours it covers, Unix seconds, the end not included; undefined: whole days. */
+  hours: { from: number; to: number } | undefined;
 }
 
 const DAY = 86_400;
@@ -98,7 +100,7 @@ function finePart(db: Database, { filter }: SumQuery, from: number, to: number):
   if (from >= to) return [];
   const { rollups } = db.t;
   const where = rollupWhere(db, filter, from, to);
-  return [{ table: rollups, where, each: where, time: rollups.hour, isDays: false }];
+  return [{ table: rollups, where, each: where, time: rollups.hour, isDays: false, hours: { from, to } }];
 }
 
 /** Hours from the sums by model. */
@@ -107,7 +109,7 @@ function modelPart(db: Database, { filter }: SumQuery, from: number, to: number)
   const { rollupsByModel } = db.t;
   const { hour } = rollupsByModel;
   const where = and(gte(hour, from), lt(hour, to), ...narrow(rollupsByModel, filter));
-  return [{ table: rollupsByModel, where, each: where, time: hour, isDays: false }];
+  return [{ table: rollupsByModel, where, each: where, time: hour, isDays: false, hours: { from, to } }];
 }
 
 type DayTable = Database["t"]["rollupsByUser" | "rollupsByUserModel" | "rollupsByToken" | "rollupsByChannel"];
@@ -121,7 +123,7 @@ function dayPart(table: DayTable, filter: LogFilter, from: number, to: number): 
   const each = days.length > MOST_DAYS ? range : and(sql`${day} in (${sql.raw(days.join(", "))})`, ...own);
   // A user or a key has one row a day, or one for each model or key of the user.
   const isOne = filter.userId !== undefined || filter.tokenId !== undefined;
-  return [{ table, where: isOne ? each : range, each, time: day, isDays: true }];
+  return [{ table, where: isOne ? each : range, each, time: day, isDays: true, hours: undefined }];
 }
 
 /** The hours that lie behind no others: a day with its last hour among them is whole. */

@@ -248,12 +248,12 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
     }
   });
 
-  test("one user's days by model and by key are those of the plain rows, of keys that others use too", async () => {
+  test("days by model, key and channel are those of the plain rows, one user's too, of keys that others use", async () => {
     const zone = "Asia/Kolkata";
-    const fields = { model: "modelName", key: "tokenId" } as const;
+    const fields = { model: "modelName", key: "tokenId", channel: "channelId" } as const;
     const dayHours = DAY_AGO - (DAY_AGO % HOUR_SECONDS);
-    for (const [by, field] of Object.entries(fields) as ["model" | "key", "modelName" | "tokenId"][])
-      for (const userId of users)
+    for (const [by, field] of Object.entries(fields) as [keyof typeof fields, keyof LogRow][])
+      for (const userId of [undefined, ...users])
         // Three days; and a range that begins and ends within days.
         for (const [from, to] of [
           [dayHours - 24 * HOUR_SECONDS, NOW + HOUR_SECONDS],
@@ -268,7 +268,7 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
             by,
             zone,
           });
-          const calls = naive({ type: 2, userId, from, to: drawn.to });
+          const calls = naive({ type: 2, ...(userId === undefined ? {} : { userId }), from, to: drawn.to });
           const expected = new Map<string, number>();
           for (const row of calls) {
             const key = `${row[field]} ${dayOf(zone, row.createdAt - (row.createdAt % HOUR_SECONDS))}`;

@@ -164,8 +164,15 @@ describe("a node's lease on PostgreSQL", () => {
     await spend(books, user.id, 7);
     await books.ledger.flush();
     const { nodes, users, channels, rollups, logs } = books.db.t;
-    const { rollupsByModel, rollupsByUser, rollupsByChannel, rollupsByToken } = books.db.t;
-    const coarse = [rollupsByModel, rollupsByUser, rollupsByChannel, rollupsByToken] as const;
+    const { rollupsByModel, rollupsByUser, rollupsByUserModel, rollupsByChannel, rollupsByToken } =
+      books.db.t;
+    const coarse = [
+      rollupsByModel,
+      rollupsByUser,
+      rollupsByUserModel,
+      rollupsByChannel,
+      rollupsByToken,
+    ] as const;
     const tables = [users, channels, rollups, ...coarse, logs, nodes] as const;
     const before = await Promise.all(tables.map((table) => books.db.orm.select().from(table)));
     for (let call = 0; call < 5; call++) await spend(books, user.id, 7);

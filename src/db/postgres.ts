@@ -7,6 +7,7 @@ import { schema } from "../../drizzle/postgres.ts";
 import { sendAtOnce } from "./at-once.ts";
 import { createChangeFeed, FED_KINDS, VERSION_PREFIX } from "./changes.ts";
 import type { Database, Flight, Orm, Steps } from "./database.ts";
+import { lookAround } from "./look-around.ts";
 import { createRowChanges } from "./row-changes.ts";
 import { createPresence } from "./presence.ts";
 import { createSilenceWatch } from "./silent-sockets.ts";
@@ -159,12 +160,15 @@ function cancelledBy(client: Sql, signal: AbortSignal): Sql {
   });
 }
 
-/** `session`: whose connections keep their server process, where those of `client` may not; the change feed listens there. */
-export function postgresDatabase(client: Sql, session = client): Database {
+/**
+ * `session`: whose connections keep their server process, where those of `client` may not; the change feed listens there, and looks
+ * as often as `around` says.
+ */
+export function postgresDatabase(client: Sql, session = client, around = lookAround): Database {
   const orm = drizzle(client, { casing: "snake_case" });
   let heard = () => {};
   const rows = createRowChanges(orm as unknown as Orm, FED_KINDS, () => performance.now(), VERSION_PREFIX);
-  const changes = createChangeFeed({ client, session, rows, answered: () => heard() });
+  const changes = createChangeFeed({ client, session, rows, answered: () => heard(), around });
 
   async function run<T>(body: (tx: Orm) => Steps<T>): Promise<T> {
     let own: Orm | undefined;
@@ -213,6 +217,10 @@ export function postgresDatabase(client: Sql, session = client): Database {
     beforeQuery: () => {},
     onAnswer(listener) {
       heard = listener;
+    },
+    use() {
+      around.use();
+      return changes.catchingUp();
     },
     async ping() {
       await client.unsafe("select 1");

@@ -1,5 +1,5 @@
 // What the dashboard reads of the sums: its lines by time, who leads, and what the leaders used by time.
-// Refuses to read a user's far-flung hourly sums twice, and to add up figures that are not drawn.
+// Refuses to read a user's far-flung sums twice, and to add up figures that are not drawn.
 import { and, asc, desc, inArray, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
@@ -8,8 +8,9 @@ import type { Database } from "../../db/database.ts";
 import type { Step, Stretch } from "../../shared/local-time.ts";
 import { sumParts } from "./coarse.ts";
 import type { SumField, SumPart } from "./coarse.ts";
-import { unitOf } from "./coarse-days.ts";
+import { dayOf, unitOf } from "./coarse-days.ts";
 import type { DashboardQuery, Dimension, Figure } from "./dashboard.ts";
+import { HOUR_SECONDS } from "./filter.ts";
 import type { LogFilter } from "./filter.ts";
 
 /** Series beyond are not counted one by one. */
@@ -43,8 +44,23 @@ export function tokenSum(table: SumPart["table"]): SQL {
 const figureOf = (table: SumPart["table"], figure: Figure): SQL | PgColumn =>
   ({ quota: table.quota, count: table.count, tokens: tokenSum(table) })[figure];
 
-/** Ids that the figure was used by, the largest first. */
-async function ranking(db: Database, query: DashboardQuery, { from, to, filter }: Span) {
+type Ids = readonly (string | number)[];
+
+interface Ranking {
+  /** Ids that the figure was used by, the largest first. */
+  ranked: Ids;
+  /** What each used in the hours that a part covers: by the hours' bounds, where all of them were told. */
+  byHours: ReadonlyMap<string, readonly Ranked[]>;
+}
+
+interface Ranked {
+  id: string | number;
+  value: number;
+}
+
+const boundsOf = ({ hours }: SumPart): string => `${hours?.from}-${hours?.to}`;
+
+async function ranking(db: Database, query: DashboardQuery, { from, to, filter }: Span): Promise<Ranking> {
   const field = SERIES_FIELD[query.by];
   const parts = await sumParts(db, { filter, from, to, by: [field] });
   const found = await Promise.all(
@@ -62,11 +78,15 @@ async function ranking(db: Database, query: DashboardQuery, { from, to, filter }
   );
   const sums = new Map<string | number, number>();
   for (const { id, value } of found.flat()) sums.set(id, (sums.get(id) ?? 0) + value);
-  return inRank(sums);
+  const byHours = parts.flatMap((part, at) => {
+    const rows = found[at] ?? [];
+    return part.hours && rows.length < MOST_RANKED ? [[boundsOf(part), rows] as const] : [];
+  });
+  return { ranked: inRank(sums), byHours: new Map(byHours) };
 }
 
 /** Ids with a value, the largest first. */
-function inRank(sums: ReadonlyMap<string | number, number>): (string | number)[] {
+function inRank(sums: ReadonlyMap<string | number, number>): Ids {
   return [...sums]
     .filter(([, value]) => value > 0)
     .sort(([a, x], [b, y]) => y - x || (typeof a === "number" ? a - Number(b) : a < String(b) ? -1 : 1))
@@ -136,8 +156,6 @@ export async function linesByUnit(db: Database, span: Span) {
   return (await Promise.all(parts.map((part) => linesOf(db, part, span)))).flat();
 }
 
-type Ids = readonly (string | number)[];
-
 interface UnitValue {
   unit: unknown;
   id: string | number;
@@ -159,13 +177,15 @@ export async function leadersByUnit(db: Database, query: DashboardQuery, span: S
   const field = SERIES_FIELD[query.by];
   const parts = await sumParts(db, { filter, from, to, by: [field], ...timeOf(span) });
   const [only] = parts;
-  if (filter.userId !== undefined && only && parts.length === 1 && !only.isDays)
-    return leadersAtOnce(db, query, span, only);
-  const ranked = await ranking(db, query, span);
+  if (filter.userId !== undefined && only && parts.length === 1) return leadersAtOnce(db, query, span, only);
+  const { ranked, byHours } = await ranking(db, query, span);
   const own = ranked.slice(0, MOST_SERIES);
   if (own.length === 0) return { own, size: 0, rows: [] };
   const found = await Promise.all(
-    parts.map((part) => {
+    parts.map(async (part) => {
+      const unit = onlyDayOf(part, span);
+      const known = unit === undefined ? undefined : byHours.get(boundsOf(part));
+      if (known) return known.flatMap((row) => (own.includes(row.id) ? [{ ...row, unit }] : []));
       const column = part.table[field] as PgColumn;
       return valuesOf(db, { ...part, where: and(part.each, inArray(column, [...own])) }, span, query);
     }),
@@ -173,7 +193,17 @@ export async function leadersByUnit(db: Database, query: DashboardQuery, span: S
   return { own, size: ranked.length, rows: found.flat() };
 }
 
-/** The same of a user's hourly sums: they lie far apart, so that they are read once for rank and bars. */
+/**
+ * The day of the hours of a part, as days are counted in sums; undefined where there are several, or hours are drawn. A range that
+ * begins within a day reads up to a day's hours of everybody, which is enough to do once: for the ranking.
+ */
+function onlyDayOf({ hours }: SumPart, { step, zone }: Span): number | undefined {
+  if (!hours || step === "hour") return undefined;
+  const day = dayOf(zone, hours.from);
+  return dayOf(zone, hours.to - HOUR_SECONDS) === day ? day : undefined;
+}
+
+/** The same of a user's sums: they lie far apart, so that they are read once for rank and bars. */
 async function leadersAtOnce(
   db: Database,
   query: DashboardQuery,

@@ -5,6 +5,7 @@ import type { PgColumn } from "drizzle-orm/pg-core";
 import { sumOf } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
 import type { Deps } from "../deps.ts";
+import { inTurns } from "../kit/turns.ts";
 import { sumParts } from "./coarse.ts";
 
 export const CACHE_DIMENSIONS = ["channel", "model", "user", "rule"] as const;
@@ -89,9 +90,6 @@ async function byField(db: Database, by: keyof typeof FIELDS, from: number, to: 
     sumParts(db, { filter, from, to, by: [field] }),
   ]);
   if (parts.length === 0) return { total: NOTHING, rows: [], size: 0 };
-  const totals = Promise.all(
-    all.map(({ table, where }) => db.reader.select(sumsOf(table)).from(table).where(where)),
-  );
   const sums = parts.map(({ table, where }, at) => {
     const column = table[field] as PgColumn;
     const { calls, input, read, saved } = sumsOf(table);
@@ -109,22 +107,27 @@ async function byField(db: Database, by: keyof typeof FIELDS, from: number, to: 
     return sql`select * from ${sum} as ${sql.raw(`of${at}`)}`;
   });
   const number = (name: string) => sql`d.${sql.identifier(name)}`.mapWith(Number);
-  const found = await db.reader
-    .select({
-      id: sql<string | number>`d.id`,
-      calls: number("calls"),
-      input: number("input"),
-      read: number("read"),
-      saved: number("saved"),
-      size: number("size"),
-    })
-    .from(
-      sql`(select id, sum(calls) as calls, sum(input) as input, sum(read) as read, sum(saved) as saved, count(*) over () as size
-        from (${sql.join(sums, sql` union all `)}) as used group by id having sum(input) > 0
-        order by 3 desc, 1 limit ${sql.raw(String(MOST_ROWS))}) as d`,
-    );
+  const [totals, found] = await inTurns(
+    () =>
+      Promise.all(all.map(({ table, where }) => db.reader.select(sumsOf(table)).from(table).where(where))),
+    async () =>
+      db.reader
+        .select({
+          id: sql<string | number>`d.id`,
+          calls: number("calls"),
+          input: number("input"),
+          read: number("read"),
+          saved: number("saved"),
+          size: number("size"),
+        })
+        .from(
+          sql`(select id, sum(calls) as calls, sum(input) as input, sum(read) as read, sum(saved) as saved, count(*) over () as size
+            from (${sql.join(sums, sql` union all `)}) as used group by id having sum(input) > 0
+            order by 3 desc, 1 limit ${sql.raw(String(MOST_ROWS))}) as d`,
+        ),
+  );
   return {
-    total: (await totals).flat().reduce<CacheSums>(add, NOTHING),
+    total: totals.flat().reduce<CacheSums>(add, NOTHING),
     rows: found.map(({ id, calls, input, read, saved }) => ({ id: String(id), calls, input, read, saved })),
     size: found[0]?.size ?? 0,
   };

@@ -6,7 +6,7 @@ import { contains, q, startsWith } from "../../db/database.ts";
 import type { Database, Orm, Steps } from "../../db/database.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import { LogType } from "../../shared/enums.ts";
-import { nextTurn } from "../kit/turns.ts";
+import { inTurns, nextTurn } from "../kit/turns.ts";
 import type { Deps, TokenAccount, UserAccount } from "../deps.ts";
 import { bounded, MOST_READ } from "./bounds.ts";
 import { END_OF_TIME, isSparse, isSummed, rareWhere, rawWhere } from "./filter.ts";
@@ -229,7 +229,10 @@ async function pageOf(
     return { items: read(rows), ...count, isCut };
   }
   const { limit, offset } = paging;
-  const [rows, count] = await Promise.all([listRows(deps, filter, limit, offset), countLogs(deps, filter)]);
+  const [rows, count] = await inTurns(
+    () => listRows(deps, filter, limit, offset),
+    () => countLogs(deps, filter),
+  );
   return { items: read(rows), ...count, isCut };
 }
 

@@ -4,7 +4,7 @@ import type { MARGIN_DIMENSIONS } from "../src/core/costs/margins.ts";
 import { cacheRates } from "../src/core/logs/cache-rates.ts";
 import { dashboard } from "../src/core/logs/dashboard.ts";
 import type { Dimension } from "../src/core/logs/dashboard.ts";
-import { END_OF_TIME } from "../src/core/logs/filter.ts";
+import { END_OF_TIME, HOUR_SECONDS } from "../src/core/logs/filter.ts";
 import type { LogFilter } from "../src/core/logs/filter.ts";
 import { logHistogram } from "../src/core/logs/histogram.ts";
 import { listLogs, searchLogs } from "../src/core/logs/list.ts";
@@ -22,7 +22,11 @@ export interface LogQuestion {
 export function questions(deps: Deps, rows: number): LogQuestion[] {
   const now = Math.floor(deps.clock.nowMs() / 1000);
   const all = { from: 0, to: END_OF_TIME };
-  const last = (days: number) => ({ from: now - days * DAY, to: now + 60 });
+  // From an hour after midnight on, whatever time it is: nearly the whole first day is read by its hours, the worst that a range can be.
+  const last = (days: number) => {
+    const from = now - days * DAY;
+    return { from: from - (from % DAY) + HOUR_SECONDS, to: now + 60 };
+  };
   const list = (name: string, filter: Partial<LogFilter>, offset = 0): LogQuestion => ({
     name: `list ${name}`,
     ask: () => listLogs(deps, { type: 0, ...all, ...filter }, { limit: 20, offset }),

@@ -51,7 +51,7 @@ function numbers(isPostgres: boolean, from: number, to: number): string {
 
 const ofCalls = (column: string) => `sum(case when type = 2 then ${column} else 0 end)`;
 
-/** The hourly sums of all calls and errors of the log, where there are none yet. */
+/** The hourly sums of all calls and errors of the log, where there are none yet: one hour after the other, as calls write them. */
 export async function addHourlySums(deps: Pick<Deps, "db">): Promise<void> {
   await statement(
     deps,
@@ -61,7 +61,7 @@ export async function addHourlySums(deps: Pick<Deps, "db">): Promise<void> {
       case when type = 5 and channel_id = 0 then '' else model_name end, channel_id, token_id, "group", ${ofCalls("1")},
       ${ofCalls("quota")}, ${ofCalls("prompt_tokens")}, ${ofCalls("completion_tokens")}, ${ofCalls("use_time_ms")},
       ${ofCalls("1")}, ${ofCalls("quota")}, sum(case when type = 5 then 1 else 0 end)
-    from logs where type in (2, 5) group by 1, 2, 3, 4, 5, 6`,
+    from logs where type in (2, 5) group by 1, 2, 3, 4, 5, 6 order by h`,
   );
 }
 

@@ -684,10 +684,20 @@ export function buildSchema(d: Dialect) {
     { day: d.big().notNull(), userId: d.big().notNull(), ...callSums() },
     (t) => [d.primaryKey({ columns: [t.day, t.userId] })],
   );
+  /** Of one user hourly sums lie on as many pages as there are: months of them by model would be read one page each. */
+  const rollupsByUserModel = d.table(
+    "rollups_by_user_model",
+    { day: d.big().notNull(), userId: d.big().notNull(), modelName: d.text().notNull(), ...callSums() },
+    (t) => [d.primaryKey({ columns: [t.day, t.userId, t.modelName] })],
+  );
+  /** A key is one user's, but for 0, which stands for calls without one; so a user's keys are found here, deleted ones too. */
   const rollupsByToken = d.table(
     "rollups_by_token",
-    { day: d.big().notNull(), tokenId: d.big().notNull(), ...callSums() },
-    (t) => [d.primaryKey({ columns: [t.day, t.tokenId] })],
+    { day: d.big().notNull(), tokenId: d.big().notNull(), userId: d.big().notNull(), ...callSums() },
+    (t) => [
+      d.primaryKey({ columns: [t.day, t.tokenId, t.userId] }),
+      d.index("rollups_by_token_user").on(t.userId, t.day),
+    ],
   );
   const rollupsByChannel = d.table(
     "rollups_by_channel",
@@ -1392,6 +1402,7 @@ export function buildSchema(d: Dialect) {
     rollups,
     rollupsByModel,
     rollupsByUser,
+    rollupsByUserModel,
     rollupsByToken,
     rollupsByChannel,
     rollupDays,

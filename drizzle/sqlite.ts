@@ -27,6 +27,7 @@ export const {
   rollups,
   rollupsByModel,
   rollupsByUser,
+  rollupsByUserModel,
   rollupsByToken,
   rollupsByChannel,
   rollupDays,

@@ -88,11 +88,20 @@ function PaletteButton({ t }: { t: Translate }) {
   );
 }
 
-export function BrokenView({ t, requestId }: { t: Translate; requestId: string }) {
+/** `what`: whose words of the dictionary say what happened. */
+export function BrokenView({
+  t,
+  what,
+  requestId,
+}: {
+  t: Translate;
+  what: "broken" | "away";
+  requestId: string;
+}) {
   return (
     <section className="prose-page">
-      <h1>{t("shell.broken.title")}</h1>
-      <p>{t("shell.broken.text")}</p>
+      <h1>{t(`shell.${what}.title`)}</h1>
+      <p>{t(`shell.${what}.text`)}</p>
       <p className="flex items-center gap-2">
         <code id="request-id">{requestId}</code>
         <button type="button" className="btn btn-sm btn-default" data-copy="#request-id">

@@ -9,7 +9,8 @@ import { randomBytes } from "node:crypto";
 import { schema } from "../../drizzle/postgres.ts";
 import { EVERYTHING, q } from "./database.ts";
 import { DeadlineExceeded, within } from "./deadline.ts";
-import { lookEvery } from "./look-around.ts";
+import { lookAround } from "./look-around.ts";
+import type { Look, LookAround } from "./look-around.ts";
 import type { ChangeKind, ChangeListener, Orm, Steps } from "./database.ts";
 import type { RowChanges } from "./row-changes.ts";
 
@@ -23,6 +24,11 @@ export const VERSION_PREFIX = "version:";
  */
 const POLL_MS = 500;
 const ON_ITS_WAY_MS = 250;
+/**
+ * While the process rests: announcements are heard as quickly as ever, and what nobody announced matters to nobody until
+ * somebody wakes it, who waits for a round. Together with an answer it stays below the five seconds after which the database counts as away.
+ */
+const REST_MS = 2500;
 /** A connection that is open and silent is given up then: the next round asks again. */
 const ANSWER_MS = 5000;
 /** PostgreSQL carries 8000 bytes; a longer list of ids is announced as "everything of this kind". */
@@ -46,6 +52,11 @@ export interface ChangeFeed {
   /** From now on announcements also go, and are heard, this way. */
   carryBy(carrier: ChangeCarrier): void;
   onChange(kind: ChangeKind, listener: ChangeListener): Promise<void>;
+  /**
+   * While the first round after a rest is under way, what resolves once whatever was committed before it is in force here, or
+   * the database has not answered in time; never rejects.
+   */
+  catchingUp(): Promise<void> | undefined;
   close(): void;
 }
 
@@ -64,16 +75,22 @@ interface Versions {
   hasMarks: boolean;
   /** Kinds of which something could not be re-read: their version is heard, and not in force. */
   readonly failed: Set<string>;
+  /** What listeners are at. */
+  readonly rereading: Set<Promise<void>>;
 }
 
 /** Has every listener of the kind do its work; what it rejects with is its own to tell. */
 function tell(
-  { listeners, failed }: Versions,
+  { listeners, failed, rereading }: Versions,
   kind: string,
   work: (listener: ChangeListener) => void | Promise<void>,
 ): void {
-  for (const listener of listeners.get(kind as ChangeKind) ?? [])
-    work(listener)?.catch(() => void failed.add(kind));
+  for (const listener of listeners.get(kind as ChangeKind) ?? []) {
+    const done = work(listener);
+    if (!done) continue;
+    rereading.add(done);
+    void done.catch(() => void failed.add(kind)).finally(() => rereading.delete(done));
+  }
 }
 
 const lost = (versions: Versions, kind: string): void => tell(versions, kind, (listener) => listener.lost());
@@ -170,13 +187,22 @@ function compare(
   return isBehind;
 }
 
-/** Begins to listen, once; what the answer takes beyond the deadline, rounds do not wait for. */
-function createEar({ session, answerMs = ANSWER_MS }: ChangeFeedDeps, heard: (payload: string) => void) {
+/**
+ * Begins to listen, once; what the answer takes beyond the deadline, rounds do not wait for. `again`: a lost connection has been
+ * replaced, and what was announced meanwhile was not heard.
+ */
+function createEar(
+  { session, answerMs = ANSWER_MS }: ChangeFeedDeps,
+  heard: (payload: string) => void,
+  again: () => void,
+) {
   let isListening = false;
   let asked: Promise<unknown> | undefined;
   return async function listen(): Promise<void> {
     if (isListening) return;
-    asked ??= session.listen(CHANNEL, heard);
+    asked ??= session.listen(CHANNEL, heard, () => {
+      if (isListening) again();
+    });
     try {
       await within(answerMs, asked);
       isListening = true;
@@ -197,39 +223,21 @@ export interface ChangeFeedDeps {
   answered: () => void;
   /** How long each answer is waited for; some seconds when absent. */
   answerMs?: number;
+  /** Whose timers bring the rounds; the process's own when absent. */
+  around?: Pick<LookAround, "lookEvery">;
 }
 
-export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
-  const { client, answered } = deps;
-  /** Stands in the announcements of this very process. */
-  const self = randomBytes(6).toString("hex");
-  const versions: Versions = {
-    listeners: new Map(),
-    known: new Map(),
-    hasMarks: false,
-    failed: new Set(),
-  };
-  let started: Promise<void> | undefined;
+/** Rounds in which the table's versions are compared with what was heard, as often as the process is used. */
+function createRounds(versions: Versions, deps: ChangeFeedDeps, listen: () => Promise<void>) {
+  const { answered, answerMs = ANSWER_MS, around = lookAround } = deps;
   let stopPolling: (() => void) | undefined;
   let second: ReturnType<typeof setTimeout> | undefined;
   let isClosed = false;
-  let isComparing = false;
-  let carrier: ChangeCarrier | undefined;
-  let stopCarrying: (() => void) | undefined;
-  const listen = createEar(deps, (payload) => hear(versions, { self, isInOrder: true }, payload));
-  /** What transactions that are not committed yet have announced. */
-  const uncommitted = new WeakMap<Orm, string[]>();
+  let comparing: Promise<boolean> | undefined;
+  let catching: Promise<void> | undefined;
 
-  /** Who announces which ids, as the end of a payload. */
-  function announced(ids: readonly (string | number)[]): string {
-    const list = ids.join(",");
-    return `${self} ${list.length > MAX_PAYLOAD_CHARS ? EVERYTHING : list}`;
-  }
-
-  /** The driver subscribes anew after a lost connection; what was announced meanwhile is found here. */
-  async function round(): Promise<void> {
-    if (isComparing) return;
-    isComparing = true;
+  /** Never rejects; true where a version has not been heard of yet, and is looked at again. */
+  async function compareOnce(): Promise<boolean> {
     try {
       await listen();
       const isBehind = await look(versions, deps, false);
@@ -237,20 +245,83 @@ export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
       versions.failed.clear();
       failed.forEach((kind) => lost(versions, kind));
       answered();
-      if (isBehind && !isClosed) second = setTimeout(() => void round(), ON_ITS_WAY_MS);
-      second?.unref();
+      if (!isBehind || isClosed) return false;
+      clearTimeout(second);
+      second = setTimeout(() => void round(), ON_ITS_WAY_MS);
+      second.unref();
+      return true;
     } catch {
       // The database is away for a moment: the next round catches up.
-    } finally {
-      isComparing = false;
+      return false;
     }
   }
 
-  async function start(): Promise<void> {
-    await look(versions, deps, true);
-    if (isClosed) return;
-    stopPolling = lookEvery(POLL_MS, () => void round());
-    await round();
+  /** One at a time: who comes while one is under way shares it. */
+  function round(): Promise<boolean> {
+    return (comparing ??= compareOnce().finally(() => {
+      comparing = undefined;
+    }));
+  }
+
+  /** A version that is behind was announced while the process rested, or is on its way: the next round knows. */
+  async function catchUp(): Promise<void> {
+    if (await round()) {
+      await Bun.sleep(ON_ITS_WAY_MS);
+      await round();
+    }
+    await within(answerMs, Promise.allSettled(versions.rereading)).catch(() => undefined);
+    catching = undefined;
+  }
+
+  return {
+    round,
+    async start(): Promise<void> {
+      await look(versions, deps, true);
+      if (isClosed) return;
+      const comeRound = ({ isWaking }: Look): void => {
+        if (isWaking) catching ??= catchUp();
+        else void round();
+      };
+      stopPolling = around.lookEvery(POLL_MS, comeRound, REST_MS);
+      await round();
+    },
+    catchingUp: () => catching,
+    close(): void {
+      isClosed = true;
+      stopPolling?.();
+      clearTimeout(second);
+    },
+  };
+}
+
+export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
+  const { client } = deps;
+  /** Stands in the announcements of this very process. */
+  const self = randomBytes(6).toString("hex");
+  const versions: Versions = {
+    listeners: new Map(),
+    known: new Map(),
+    hasMarks: false,
+    failed: new Set(),
+    rereading: new Set(),
+  };
+  let started: Promise<void> | undefined;
+  let carrier: ChangeCarrier | undefined;
+  let stopCarrying: (() => void) | undefined;
+  // The driver subscribes anew after a lost connection; what was announced meanwhile is found by a round.
+  const listen = createEar(
+    deps,
+    (payload) => hear(versions, { self, isInOrder: true }, payload),
+    () => void rounds.round(),
+  );
+  const rounds = createRounds(versions, deps, listen);
+  /** What transactions that are not committed yet have announced. */
+  const uncommitted = new WeakMap<Orm, string[]>();
+
+  /** Who announces which ids, as the end of a payload. */
+  function announced(ids: readonly (string | number)[]): string {
+    const list = ids.join(",");
+    return `${self} ${list.length > MAX_PAYLOAD_CHARS ? EVERYTHING : list}`;
   }
 
   return {
@@ -294,20 +365,19 @@ export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
         CARRIED_CHANNEL,
         (payload) => hear(versions, { self, isInOrder: false }, payload),
         () => {
-          if (started) void round();
+          if (started) void rounds.round();
         },
       );
     },
     onChange(kind, listener) {
       const { listeners } = versions;
       listeners.set(kind, [...(listeners.get(kind) ?? []), listener]);
-      return (started ??= start());
+      return (started ??= rounds.start());
     },
+    catchingUp: rounds.catchingUp,
     close() {
-      isClosed = true;
       stopCarrying?.();
-      stopPolling?.();
-      clearTimeout(second);
+      rounds.close();
     },
   };
 }

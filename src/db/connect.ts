@@ -55,6 +55,8 @@ const SESSION_IDLE_SECONDS = 5;
 
 /** Below the ten seconds that calls near zero wait: those that meet it may still be answered. */
 const SILENT_MS = 8000;
+/** With the knock at the door that follows it, reads wait for a silent database for six seconds. */
+const QUIET_MS = 3000;
 
 const DIRECT_VARIABLE = "DATABASE_DIRECT_URL";
 const NEEDS_SESSIONS =
@@ -101,6 +103,7 @@ async function openClients(settings: ConnectSettings, opened: Sql[]): Promise<Cl
     isNamed: mode !== "transaction",
     isGuarded,
     silentMs: SILENT_MS,
+    quietMs: QUIET_MS,
   });
   opened.push(pool);
   if (databaseDirectUrl === "") {

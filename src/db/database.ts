@@ -131,6 +131,11 @@ export interface Database {
   beforeQuery(hook: () => void): void;
   /** Called whenever PostgreSQL has answered the change feed, once or twice a second while all is well; one listener. */
   onAnswer(listener: () => void): void;
+  /**
+   * Somebody needs what this process keeps of the tables. Undefined while it is in use anyway; on PostgreSQL, where the process has rested
+   * until now, what resolves once it keeps what was committed before, or the database has not answered in time. Never rejects.
+   */
+  use(): Promise<void> | undefined;
   /** The SQLite connection, for the ledger's prepared batch statements only; undefined on PostgreSQL. */
   readonly client: BunSqlite | undefined;
   /** True when the database answers. */

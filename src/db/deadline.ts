@@ -9,6 +9,15 @@ export class DeadlineExceeded extends Error {
   }
 }
 
+/** Nobody answers where the database should be; nothing was written. */
+export class DatabaseSilent extends Error {
+  readonly code = "DATABASE_SILENT";
+
+  constructor() {
+    super("the database has gone silent");
+  }
+}
+
 /** Settles like the promise, or rejects after the time. */
 export function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -7,7 +7,9 @@ import { schema } from "../../drizzle/postgres.ts";
 import { sendAtOnce } from "./at-once.ts";
 import { createChangeFeed, FED_KINDS, VERSION_PREFIX } from "./changes.ts";
 import type { Database, Flight, Orm, Steps } from "./database.ts";
+import { lookAround } from "./look-around.ts";
 import { createRowChanges } from "./row-changes.ts";
+import { createPresence } from "./presence.ts";
 import { createSilenceWatch } from "./silent-sockets.ts";
 import type { Inquiry } from "./silent-sockets.ts";
 import { sqlState } from "./sql-state.ts";
@@ -28,6 +30,8 @@ interface Ways {
   isGuarded?: boolean;
   /** Connections are given up when none of them has heard anything for so long and none is worked for; 0 = never. */
   silentMs?: number;
+  /** Reads are refused when they have waited for so long, none was answered, and nobody answers at the door; 0 = never. */
+  quietMs?: number;
 }
 
 /**
@@ -54,9 +58,10 @@ const GUARD = {
 export function openPostgres(
   url: string,
   max = 10,
-  { isNamed = true, idleSeconds = 0, isGuarded = false, silentMs = 0 }: Ways = {},
+  { isNamed = true, idleSeconds = 0, isGuarded = false, silentMs = 0, quietMs = 0 }: Ways = {},
 ): Sql {
   return namedStatements(
+    quietMs,
     postgres(url, {
       max,
       prepare: isNamed,
@@ -109,11 +114,20 @@ function inquiryAt(url: string): Inquiry {
 }
 
 /** drizzle does not name its statements on postgres.js, so each would be planned anew: measured 2 to 3 times slower. */
-function namedStatements(client: Sql): Sql {
+function namedStatements(quietMs: number, client: Sql): Sql {
   const unsafe = client.unsafe.bind(client);
-  const named: Sql["unsafe"] = (text, parameters, options) =>
-    unsafe(text, parameters, { prepare: true, ...options });
+  const presence = quietMs > 0 ? createPresence(client.options, quietMs) : undefined;
+  const named = ((...[text, parameters, options]: Parameters<Sql["unsafe"]>) => {
+    const query = unsafe(text, parameters, { prepare: true, ...options });
+    presence?.attend(query, text);
+    return query;
+  }) as Sql["unsafe"];
   client.unsafe = named;
+  const end = client.end.bind(client);
+  client.end = (options) => {
+    presence?.close();
+    return end(options);
+  };
   const begin = client.begin.bind(client) as unknown as (
     body: (tx: Sql) => Promise<unknown>,
   ) => Promise<unknown>;
@@ -146,12 +160,15 @@ function cancelledBy(client: Sql, signal: AbortSignal): Sql {
   });
 }
 
-/** `session`: whose connections keep their server process, where those of `client` may not; the change feed listens there. */
-export function postgresDatabase(client: Sql, session = client): Database {
+/**
+ * `session`: whose connections keep their server process, where those of `client` may not; the change feed listens there, and looks
+ * as often as `around` says.
+ */
+export function postgresDatabase(client: Sql, session = client, around = lookAround): Database {
   const orm = drizzle(client, { casing: "snake_case" });
   let heard = () => {};
   const rows = createRowChanges(orm as unknown as Orm, FED_KINDS, () => performance.now(), VERSION_PREFIX);
-  const changes = createChangeFeed({ client, session, rows, answered: () => heard() });
+  const changes = createChangeFeed({ client, session, rows, answered: () => heard(), around });
 
   async function run<T>(body: (tx: Orm) => Steps<T>): Promise<T> {
     let own: Orm | undefined;
@@ -201,8 +218,12 @@ export function postgresDatabase(client: Sql, session = client): Database {
     onAnswer(listener) {
       heard = listener;
     },
+    use() {
+      around.use();
+      return changes.catchingUp();
+    },
     async ping() {
-      await client`select 1`;
+      await client.unsafe("select 1");
       return true;
     },
     async close() {

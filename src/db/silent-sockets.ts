@@ -6,8 +6,10 @@
 import { connect } from "node:net";
 import type { Socket } from "node:net";
 import { lookEvery } from "./look-around.ts";
+import type { Look } from "./look-around.ts";
 
 const LOOK_MS = 1000;
+const REST_MS = 2500;
 /** The heartbeat of the ledger, looks at leases and whoever calls ask each second, on connections of their own. */
 const LEAST_WAITING = 2;
 
@@ -85,10 +87,10 @@ export function createSilenceWatch(silentMs: number, inquire: Inquiry): (to: Des
     for (const socket of asked) if (!working.has(socket.localPort ?? 0)) socket.destroy();
   }
 
-  function look(): void {
+  function look({ dueMs }: Look): void {
     const nowMs = performance.now();
     // A process that stood still has not read what came meanwhile.
-    if (nowMs - lookedAtMs > 3 * LOOK_MS) {
+    if (nowMs - lookedAtMs > dueMs + 2 * LOOK_MS) {
       readAtMs = nowMs;
       for (const seen of sockets.values()) seen.sinceMs = undefined;
     }
@@ -112,7 +114,7 @@ export function createSilenceWatch(silentMs: number, inquire: Inquiry): (to: Des
     Object.assign(socket, { host: host[turn], port: port[turn] });
     if (sockets.size === 0) {
       readAtMs = lookedAtMs = performance.now();
-      stop = lookEvery(LOOK_MS, look);
+      stop = lookEvery(LOOK_MS, look, REST_MS);
     }
     sockets.set(socket, { bytesRead: 0, bytesWritten: 0, sinceMs: undefined });
     return socket;

@@ -4,7 +4,7 @@ import { Database as BunSqlite } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { schema } from "../../drizzle/sqlite.ts";
 import type { Database, Orm, Steps } from "./database.ts";
-import { lookEvery } from "./look-around.ts";
+import { lookAround, lookEvery } from "./look-around.ts";
 import { startReaders } from "./sqlite-readers.ts";
 import { BUSY_MS, createBusyQueue, patientOrm, SHORT_BUSY_MS } from "./sqlite-busy.ts";
 
@@ -152,6 +152,10 @@ export function sqliteDatabase(client: BunSqlite, path: string, mode: "read" | "
       beforeQuery = hook;
     },
     onAnswer: () => {},
+    use() {
+      lookAround.use();
+      return undefined;
+    },
     ping: async () => {
       client.query("select 1").get();
       return true;
@@ -173,6 +177,7 @@ export function sqliteDatabase(client: BunSqlite, path: string, mode: "read" | "
 /** Pages in the write-ahead log that are not in the file yet, 16 MB of them. */
 const CHECKPOINT_PAGES = 4000;
 const CHECKPOINT_LOOK_MS = 500;
+const CHECKPOINT_REST_MS = 2500;
 /** So many looks without a write, ten seconds, and the page cache is given back: the system has the same pages. */
 const QUIET_LOOKS = 20;
 
@@ -186,7 +191,7 @@ function startCheckpoints(client: BunSqlite, copy: () => Promise<unknown>): { st
   let isRunning = false;
   let seenLog = -1;
   let quietLooks = 0;
-  const stop = lookEvery(CHECKPOINT_LOOK_MS, () => {
+  const checkpoint = (): void => {
     const state = isRunning || client.inTransaction ? null : look.get();
     if (state === null) return;
     quietLooks = state.log === seenLog ? quietLooks + 1 : 0;
@@ -203,7 +208,8 @@ function startCheckpoints(client: BunSqlite, copy: () => Promise<unknown>): { st
       .finally(() => {
         isRunning = false;
       });
-  });
+  };
+  const stop = lookEvery(CHECKPOINT_LOOK_MS, checkpoint, CHECKPOINT_REST_MS);
   return {
     stop() {
       stop();

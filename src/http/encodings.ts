@@ -1,7 +1,8 @@
-// Which encoding a client takes, and large answers of the console put into it beside the event loop.
+// Which encoding a client takes, and large answers of the console written in turns and put into it beside the event loop.
 // Refuses what carries secrets and what another site's page asked for: the length of compressed text tells of its content.
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import { nextTurn } from "../core/kit/turns.ts";
 
 export type Encoding = "br" | "zstd" | "gzip";
 
@@ -80,6 +81,37 @@ async function encode(bytes: Uint8Array, encoding: "zstd" | "gzip"): Promise<Uin
   return new Uint8Array(encoded.buffer as ArrayBuffer, encoded.byteOffset, encoded.byteLength);
 }
 
+/** Rows whose text takes a millisecond or two: a hundred thousand would hold up every call of the process for thirty. */
+const ROWS_A_TURN = 4000;
+
+/** Whether the text of an answer is written in several turns of the event loop. */
+const isLong = (value: object): boolean =>
+  Object.values(value).some((each) => Array.isArray(each) && each.length > ROWS_A_TURN);
+
+/** The bytes of `JSON.stringify`; long lists of an answer are written piece by piece, and others come to their turn between two. */
+async function writtenInTurns(value: object): Promise<Uint8Array<ArrayBuffer>> {
+  const pieces: Uint8Array[] = [];
+  const add = (text: string) => pieces.push(new TextEncoder().encode(text));
+  add("{");
+  let isFirst = true;
+  for (const [name, each] of Object.entries(value) as [string, unknown][]) {
+    // As JSON.stringify does: what has no text is left out.
+    const text = Array.isArray(each) ? "" : JSON.stringify(each);
+    if (text === undefined) continue;
+    add(`${isFirst ? "" : ","}${JSON.stringify(name)}:${text}`);
+    isFirst = false;
+    if (!Array.isArray(each)) continue;
+    add("[");
+    for (let at = 0; at < each.length; at += ROWS_A_TURN) {
+      if (at > 0) await nextTurn();
+      add(`${at > 0 ? "," : ""}${JSON.stringify(each.slice(at, at + ROWS_A_TURN)).slice(1, -1)}`);
+    }
+    add("]");
+  }
+  add("}");
+  return Buffer.concat(pieces) as Uint8Array<ArrayBuffer>;
+}
+
 interface Answer {
   request: Request;
   /** What the route's handler answered. */
@@ -105,9 +137,14 @@ export async function compressed({
   const { vary } = headers;
   headers["vary"] = varyByEncoding(typeof vary === "string" ? vary : undefined);
   const encoding = bestEncoding(request.headers.get("accept-encoding"), ["zstd", "gzip"]);
-  if (encoding === undefined || isForeign) return undefined;
-  const bytes = new TextEncoder().encode(JSON.stringify(value));
   const type = { "content-type": "application/json;charset=utf-8" };
+  const isInTurns = !Array.isArray(value) && isLong(value as object);
+  const isPlain = encoding === undefined || isForeign;
+  if (isPlain && !isInTurns) return undefined;
+  const bytes = isInTurns
+    ? await writtenInTurns(value as object)
+    : new TextEncoder().encode(JSON.stringify(value));
+  if (isPlain) return new Response(bytes, { headers: type });
   // Written once: the framework would write it again.
   if (bytes.byteLength < SMALL_BYTES) return new Response(bytes, { headers: type });
   const body = await encode(bytes, encoding);

@@ -7,6 +7,8 @@ import type { Tally } from "./tally.ts";
 
 const BUSY_MS = 25;
 const RESTING_MS = 500;
+/** While nobody calls at all. */
+const UNUSED_MS = 2500;
 /** Above this share of a core the process is at work. */
 const BUSY_SHARE = 0.1;
 /** A machine that slept is not a loop that was late. */
@@ -22,11 +24,11 @@ export interface EventLoopParts {
   /** Microseconds of processor time since the start. */
   usedUs?: () => number;
   /** Calls at intervals, until what it returns is called: the timer that the process shares (db/look-around.ts). */
-  lookEvery?: (ms: number, look: () => void) => () => void;
+  lookEvery?: (ms: number, look: (look?: { dueMs: number }) => void, unusedMs?: number) => () => void;
 }
 
 function ownInterval(ms: number, look: () => void): () => void {
-  const timer = setInterval(look, ms);
+  const timer = setInterval(() => look(), ms);
   timer.unref();
   return () => clearInterval(timer);
 }
@@ -51,15 +53,15 @@ export function watchEventLoop({
   /** The first look on a shared timer may come sooner: then it was not late. */
   function watch(ms: number): void {
     pauseMs = ms;
-    stopLooks = ms === BUSY_MS ? ownInterval(ms, tick) : lookEvery(ms, tick);
+    stopLooks = ms === BUSY_MS ? ownInterval(ms, () => tick()) : lookEvery(ms, tick, UNUSED_MS);
   }
 
-  function tick(): void {
+  function tick({ dueMs } = { dueMs: pauseMs }): void {
     const now = nowMs();
-    const late = Math.max(0, now - tickedMs - pauseMs) / 1000;
+    const late = Math.max(0, now - tickedMs - dueMs) / 1000;
     tickedMs = now;
     // A seldom look stands for as many as there would have been: shares of the looks are shares of the time.
-    if (late < LONGEST_SECONDS) observe(delays, late, pauseMs / BUSY_MS);
+    if (late < LONGEST_SECONDS) observe(delays, late, Math.round(dueMs / BUSY_MS));
     // A shared timer's step may be a little short.
     if (now - lookedMs < RESTING_MS - BUSY_MS) return;
     const used = usedUs();

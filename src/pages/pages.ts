@@ -45,6 +45,7 @@ import { loadUsers } from "./load-users.ts";
 import { loadWallet } from "./load-wallet.ts";
 import {
   aboutPage,
+  awayPage,
   brokenPage,
   forbiddenInPlaceOf,
   forbiddenPage,
@@ -59,7 +60,7 @@ import { pricingPage } from "./pricing-view.tsx";
 import { homePage } from "./public-pages.tsx";
 import { nodePage } from "./node-page.tsx";
 
-export { brokenPage, forbiddenInPlaceOf, forbiddenPage, maintenancePage, notFoundPage };
+export { awayPage, brokenPage, forbiddenInPlaceOf, forbiddenPage, maintenancePage, notFoundPage };
 
 /** Where the human check comes from; its widget loads only while the site asks for one. */
 const HUMAN_CHECK = {

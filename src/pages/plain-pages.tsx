@@ -138,7 +138,16 @@ export const brokenPage: Page = {
   access: "public",
   title: "shell.broken.title",
   statusCode: 500,
-  view: ({ t, data }) => BrokenView({ t, requestId: (data as { requestId: string }).requestId }),
+  view: ({ t, data }) => BrokenView({ t, what: "broken", ...(data as { requestId: string }) }),
+};
+
+/** In place of a page whose database is away: nothing is broken, and coming again helps. */
+export const awayPage: Page = {
+  ...brokenPage,
+  path: "/away",
+  title: "shell.away.title",
+  statusCode: 503,
+  view: ({ t, data }) => BrokenView({ t, what: "away", ...(data as { requestId: string }) }),
 };
 
 /** Stands for every page of the console while maintenance mode is on, for everybody but root. */

@@ -4,9 +4,11 @@ import { Elysia, NotFoundError } from "elysia";
 import type { BootUser, ThemeMode } from "../../islands/lib/boot.ts";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import type { OptionStore } from "../core/options/store.ts";
+import { databaseFailure } from "../core/kit/database-failure.ts";
 import { isQuiet } from "../core/options/quiet.ts";
 import { setupState } from "../core/site/setup.ts";
-import { siteStatus } from "../core/site/status.ts";
+import { siteStatus, statusFromMemory } from "../core/site/status.ts";
+import type { SiteStatus } from "../core/site/status.ts";
 import type { Manifest } from "../http/assets.ts";
 import { traceIdOf } from "../http/failures.ts";
 import { refuseBadHost } from "../http/host.ts";
@@ -27,6 +29,7 @@ import { HOME_OF_CONSOLE } from "../shared/navigation.ts";
 import { isTimeZone } from "../shared/local-time.ts";
 import type { Moved, Page, RenderContext } from "./page.ts";
 import {
+  awayPage,
   brokenPage,
   forbiddenInPlaceOf,
   forbiddenPage,
@@ -66,19 +69,24 @@ function redirect(location: string): Response {
   return new Response(null, { status: 302, headers: { location, "cache-control": "no-store" } });
 }
 
+/** Who comes; `unread`: why that could not be read. What is thrown before a route is answered as calls are, and this is a page. */
+type Arrival = { visitor: UserAccount | undefined; unread?: unknown };
+
 /** By which session a request came. */
 const sessionIds = new WeakMap<Request, string>();
 
-export function createPages(deps: Deps, session: SessionSettings, manifest: Manifest) {
+/** Renders pages, the broken ones too. */
+function createResponder(deps: Deps, manifest: Manifest) {
   async function respond(
     asked: Page,
     request: Request,
     user: UserAccount | undefined,
     params: Record<string, string>,
+    known?: SiteStatus,
   ): Promise<Response> {
     const url = new URL(request.url);
     const language = languageOf(request, deps.options);
-    const status = await siteStatus(deps);
+    const status = known ?? (await siteStatus(deps));
     const isOff = asked.flag !== undefined && !status[asked.flag];
     const page: Page = isOff ? { ...notFoundPage, shell: "console" } : asked;
     const pageSize = Number(cookieOf(request, "page-size"));
@@ -108,10 +116,33 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
       const requestId = newRequestId();
       const found = { request_id: requestId, trace_id: traceIdOf(request), path: url.pathname };
       deps.logger.error("page failed", { ...found, error: String((error as Error).stack ?? error) });
-      const broken = renderPage(brokenPage, { ...render, data: { requestId } }, manifest);
+      const inPlace = databaseFailure(error) ? awayPage : brokenPage;
+      const broken = renderPage(inPlace, { ...render, data: { requestId } }, manifest);
       return pageResponse(broken, request, user !== undefined);
     }
   }
+
+  /** The page, or the one that says that the database is away; to a guest, where not even the visitor could be read. */
+  async function answer(
+    request: Request,
+    { visitor, unread }: Arrival,
+    page: () => Promise<Response>,
+  ): Promise<Response> {
+    try {
+      if (unread !== undefined) throw unread;
+      return await page();
+    } catch (error) {
+      if (!databaseFailure(error)) throw error;
+      const away: Page = { ...awayPage, loader: () => Promise.reject(error) };
+      return respond(away, request, visitor, {}, statusFromMemory(deps));
+    }
+  }
+
+  return { respond, answer };
+}
+
+export function createPages(deps: Deps, session: SessionSettings, manifest: Manifest) {
+  const { respond, answer } = createResponder(deps, manifest);
 
   /** `to`: where the page is really shown; sent there is only who may see it. */
   async function open(
@@ -143,21 +174,27 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
 
   const routes = new Elysia({ name: "pages" })
     .use(sessionTokens(session.secret))
-    .derive(async ({ request, sessionJwt }) => {
+    .derive(async ({ request, sessionJwt }): Promise<Arrival> => {
       const raw = cookieOf(request, SESSION_COOKIE);
       const claims = raw !== "" ? await sessionJwt.verify(raw) : undefined;
-      const signedIn = await signedInBy(claims, session);
-      if (!signedIn || signedIn.user.status !== UserStatus.enabled) return { visitor: undefined };
-      session.sessions.seen(signedIn.session, session.visitors.addressOf(request));
-      sessionIds.set(request, signedIn.session.id);
-      return { visitor: signedIn.user };
+      try {
+        const signedIn = await signedInBy(claims, session);
+        if (!signedIn || signedIn.user.status !== UserStatus.enabled) return { visitor: undefined };
+        session.sessions.seen(signedIn.session, session.visitors.addressOf(request));
+        sessionIds.set(request, signedIn.session.id);
+        return { visitor: signedIn.user };
+      } catch (error) {
+        return { visitor: undefined, unread: error };
+      }
     });
   for (const page of pages) {
     routes.get(
       page.path,
       // A path without placeholders has no params at all.
-      ({ request, params, visitor }) =>
-        open(page, request, visitor, (params ?? {}) as Record<string, string>),
+      ({ request, params, visitor, unread }) =>
+        answer(request, { visitor, unread }, () =>
+          open(page, request, visitor, (params ?? {}) as Record<string, string>),
+        ),
       checkedBy("page table"),
     );
   }
@@ -165,8 +202,10 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
   for (const { path, access, to } of moved) {
     routes.get(
       path,
-      ({ request, params, visitor }) =>
-        open({ ...forbiddenPage, access }, request, visitor, params as Record<string, string>, to),
+      ({ request, params, visitor, unread }) =>
+        answer(request, { visitor, unread }, () =>
+          open({ ...forbiddenPage, access }, request, visitor, params as Record<string, string>, to),
+        ),
       checkedBy("page table"),
     );
   }
@@ -174,13 +213,15 @@ export function createPages(deps: Deps, session: SessionSettings, manifest: Mani
   // Whatever no other route knows: an API path answers like an API (app.ts says how), anything else with a page.
   routes.get(
     "/*",
-    async ({ request, visitor }) => {
+    async ({ request, visitor, unread }) => {
       const refused = refuseBadHost({ request });
       if (refused) return refused;
       if (isApiPath(new URL(request.url).pathname)) throw new NotFoundError();
-      const { done } = await setupState(deps);
-      if (!done) return redirect("/setup");
-      return respond(notFoundPage, request, visitor, {});
+      return answer(request, { visitor, unread }, async () => {
+        const { done } = await setupState(deps);
+        if (!done) return redirect("/setup");
+        return respond(notFoundPage, request, visitor, {});
+      });
     },
     checkedBy("page table"),
   );

@@ -37,8 +37,37 @@ export function isTimeZone(zone: string): boolean {
   }
 }
 
-/** Offset of a zone from UTC at a moment, in seconds. */
+const DAY_MS = DAY * 1000;
+/** The last day that a date can be on. */
+const LAST_DAY = 100_000_000;
+/** Offsets at the midnights of UTC by zone and day: several years of charts. */
+const MOST_KNOWN = 2000;
+const offsetsKnown = new Map<string, number>();
+
+/**
+ * Offset of a zone from UTC at a moment, in seconds. A day of UTC that begins and ends with one offset has no other (no zone has changed
+ * its clock there and back within a day), so that charts of months ask the calendar, which takes its time, once a day.
+ */
 export function offsetSeconds(zone: string, ms: number): number {
+  const day = Math.floor(ms / DAY_MS);
+  if (!(Math.abs(day) < LAST_DAY)) return offsetFound(zone, ms);
+  const offset = offsetAtMidnight(zone, day);
+  return offset === offsetAtMidnight(zone, day + 1) ? offset : offsetFound(zone, ms);
+}
+
+function offsetAtMidnight(zone: string, day: number): number {
+  const key = `${day} ${zone}`;
+  let offset = offsetsKnown.get(key);
+  if (offset === undefined) {
+    offset = offsetFound(zone, day * DAY_MS);
+    if (offsetsKnown.size >= MOST_KNOWN) offsetsKnown.clear();
+    offsetsKnown.set(key, offset);
+  }
+  return offset;
+}
+
+/** The same as the calendar tells it. */
+function offsetFound(zone: string, ms: number): number {
   const parts = formatOf(zone).formatToParts(ms);
   const part = (type: string) => Number(parts.find((each) => each.type === type)?.value ?? 0);
   const local = Date.UTC(

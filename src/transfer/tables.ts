@@ -35,6 +35,7 @@ const TABLES: Readonly<Record<TableName, "carried" | "left">> = {
   rollups: "carried",
   rollupsByModel: "carried",
   rollupsByUser: "carried",
+  rollupsByUserModel: "carried",
   rollupsByToken: "carried",
   rollupsByChannel: "carried",
   rollupDays: "carried",

@@ -106,6 +106,8 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       ["costImports", "acts of administrators"],
       ["channelCosts", "acts of administrators"],
       ["rollupsByUser", "sums of the log"],
+      ["rollupsByUserModel", "sums of the log"],
+      ["rollupsByToken", "sums of the log"],
     ]);
     const known = new Set(ownSections(app.deps.db).map(({ table }) => table as object));
     const missing = Object.entries(app.deps.db.t).filter(

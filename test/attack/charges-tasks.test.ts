@@ -105,8 +105,7 @@ test.concurrent.each(DATABASE_KINDS)(
     await write(site, [
       `update rollups set hour = hour - 3600 where ${of}`,
       "update rollups_by_model set hour = hour - 3600",
-      `update rollups_by_user set day = ${day}`,
-      `update rollups_by_channel set day = ${day}`,
+      ...["user", "user_model", "token", "channel"].map((by) => `update rollups_by_${by} set day = ${day}`),
       `update logs set created_at = created_at - 3600 where ${of} and type = 2`,
       ...hours.map(
         (name) => `update midjourneys set ${name} = ${name} - 3600 where ${of} and ${name} > 3600`,

@@ -5,12 +5,19 @@ import { startFakeEpay } from "../support/fake-epay.ts";
 import { signedEvent, startFakeStripe } from "../support/fake-stripe.ts";
 import { startOwnPostgres } from "../support/own-postgres.ts";
 import type { OwnPostgres } from "../support/own-postgres.ts";
-import { callPlan, IS_LONG, startSite } from "./site.ts";
+import { startStretch } from "../support/stretch.ts";
+import { callPlan, IS_LONG, signIn, startSite } from "./site.ts";
 import type { Outcome, Site } from "./site.ts";
 
-const RESTARTS = IS_LONG ? 20 : 3;
+const RESTARTS = IS_LONG ? 20 : 2;
 const WORKERS = 12;
 const AWAY_MS = 1200;
+/** So long a read waits for a PostgreSQL that says nothing, beside what the machine takes; the next one waits for nobody. */
+const REFUSED_MS = 6500;
+const AT_ONCE_MS = 250;
+/** Work of the machine on a few pages, where nothing else wants it. */
+const WORK_MS = 500;
+const BACK_MS = 5000;
 
 describe("PostgreSQL restarts under load", () => {
   let postgres: OwnPostgres;
@@ -102,6 +109,52 @@ describe("PostgreSQL restarts under load", () => {
     console.log(`${all.length} answers over ${RESTARTS} restarts`);
     await site.server.restart();
   }, 600_000);
+
+  test("while PostgreSQL stands still console reads are refused in seconds and then at once; what is written is told truly", async () => {
+    const { url } = site.server;
+    const { id, cookie } = await signIn(url, "root");
+    const look = async (path: string, language = "en") => {
+      const headers = { cookie, "new-api-user": String(id), "accept-language": language };
+      const beganMs = performance.now();
+      const answer = await fetch(url + path, { headers });
+      return { status: answer.status, text: await answer.text(), tookMs: performance.now() - beganMs };
+    };
+    const looks = () =>
+      Promise.all([look("/api/log/?p=1"), look("/api/user/?p=1", "zh"), look("/log"), look("/user", "zh")]);
+    const statuses = (all: readonly { status: number }[]) => all.map(({ status }) => status);
+    expect(statuses(await looks())).toEqual([200, 200, 200, 200]);
+    const stretch = startStretch();
+    postgres.pause();
+    const notice = "written while nobody answered";
+    const write = site.set("Notice", notice).then(
+      () => true,
+      () => false,
+    );
+    const [first, next] = [await looks(), await looks()];
+    const memory = await look("/api/notice");
+    postgres.resume();
+    const texts = [
+      '"code":"database_down"',
+      "数据库连接失败",
+      "<h1>The database does not answer</h1>",
+      "<h1>数据库没有响应</h1>",
+    ];
+    for (const [all, limitMs] of [
+      [first, REFUSED_MS],
+      [next, AT_ONCE_MS],
+    ] as const) {
+      expect(statuses(all)).toEqual([503, 503, 503, 503]);
+      all.forEach(({ text }, at) => expect(text).toContain(texts[at] ?? ""));
+      expect(Math.max(...all.map(({ tookMs }) => tookMs))).toBeLessThan(limitMs + WORK_MS * stretch());
+    }
+    // What needs no database is answered all the time.
+    expect(memory.status).toBe(200);
+    await site.until(async () => statuses(await looks()).every((status) => status === 200), BACK_MS);
+    // It had left before anybody knew that nobody answers: what its writer hears is what came of it.
+    const isWritten = await write;
+    const [row] = await site.books.ask("select value from options where key = 'Notice'");
+    expect(row?.["value"] === notice).toBe(isWritten);
+  }, 60_000);
 
   test("a payment that comes while PostgreSQL is away is refused, repeated and credited once", async () => {
     const [epay, stripe] = [startFakeEpay(), startFakeStripe()];

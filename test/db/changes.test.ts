@@ -1,14 +1,16 @@
 // The change feed of nodes on one PostgreSQL: ids are told, everything is re-read only after a gap, within a second.
 // Refuses fixed waits: it asks again and again until the second is over.
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import { eq, sql } from "drizzle-orm";
 import type { Sql } from "postgres";
 import { createChangeFeed } from "../../src/db/changes.ts";
+import { createLookAround } from "../../src/db/look-around.ts";
 import { migratePostgres } from "../../src/db/migrate.ts";
 import { openPostgres, postgresDatabase } from "../../src/db/postgres.ts";
 import type { Database } from "../../src/db/database.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import type { TestDatabase } from "../support/postgres.ts";
+import { handTurned } from "../support/rest.ts";
 import { nextLook } from "../support/turns.ts";
 
 interface Node {
@@ -168,6 +170,82 @@ test("a writer who is killed before it announces is no gap: what it wrote is tol
   await here.db.orm.delete(channels);
   await soon(() => there.ids.length === 4);
   expect([there.ids, there.lost]).toEqual([["41", "41", "41", "41"], 0]);
+});
+
+test("whoever wakes a node that rested waits until it has re-read what nobody told it, and nobody else waits", async () => {
+  const [here] = nodes as [Node, Node];
+  const hand = handTurned();
+  const client = openPostgres(database.databaseUrl ?? "", 4);
+  const db = postgresDatabase(client, client, hand.around);
+  const { channels, marks } = here.db.t;
+  const reread: string[] = [];
+  const isReread = Promise.withResolvers<undefined>();
+  await db.onChange("channels", {
+    async changed(ids) {
+      await isReread.promise;
+      reread.push(...ids);
+    },
+    lost: () => void reread.push("everything"),
+  });
+  expect(db.use()).toBeUndefined();
+  hand.rest();
+  // By hand, and an announcement that got lost.
+  await here.db.orm.insert(channels).values({ id: 41, name: "one" });
+  const version = { key: "version:channels", value: 1 };
+  await here.db.orm
+    .insert(marks)
+    .values(version)
+    .onConflictDoUpdate({ target: marks.key, set: { value: sql`${marks.value} + 1` } });
+  const [first, second] = [db.use(), db.use()];
+  expect(second).toBe(first);
+  expect(first).toBeInstanceOf(Promise);
+  isReread.resolve(undefined);
+  await first;
+  expect(reread.sort()).toEqual(["41", "everything"]);
+  expect(db.use()).toBeUndefined();
+  await db.close();
+});
+
+test("a node that rests hears of what is announced as any other, and asks 24 times a minute", async () => {
+  jest.useFakeTimers();
+  let looks = 0;
+  let hear = (_payload: string): void => {};
+  const ids: string[] = [];
+  const none = { told: { channels: [], costs: [], inbox: [] }, marks: new Map<string, number>() };
+  const around = createLookAround();
+  const listen = (_channel: string, heard: typeof hear) => {
+    hear = heard;
+    return Promise.resolve();
+  };
+  const feed = createChangeFeed({
+    client: {} as unknown as Sql,
+    session: { listen } as unknown as Sql,
+    rows: { look: () => (looks++, Promise.resolve(none)), next: () => Promise.resolve(none.told) },
+    answered() {},
+    around,
+  });
+  try {
+    await feed.onChange("channels", { changed: (each) => void ids.push(...each), lost() {} });
+    const pass = async (seconds: number): Promise<number> => {
+      const before = looks;
+      for (let half = 0; half < 2 * seconds; half++) {
+        jest.advanceTimersByTime(500);
+        for (let turns = 0; turns < 20; turns++) await Promise.resolve();
+      }
+      return looks - before;
+    };
+    expect(await pass(20)).toBe(40);
+    expect(await pass(60)).toBe(24);
+    hear("channels 1 other 7");
+    expect(ids).toEqual(["7"]);
+    around.use();
+    expect(feed.catchingUp()).toBeInstanceOf(Promise);
+    // The first look of the half seconds shares the round that the use began.
+    expect(await pass(10)).toBe(20);
+  } finally {
+    feed.close();
+    jest.useRealTimers();
+  }
 });
 
 test("a connection that is open and silent is given up, and what it may have told is read anew", async () => {

@@ -1,14 +1,16 @@
 // Shared timers: everybody is called as often as they asked, together with whoever is due then, and nobody after the end.
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import { createLookAround } from "../../src/db/look-around.ts";
-import type { LookEvery } from "../../src/db/look-around.ts";
+import type { Look, LookAround, LookEvery } from "../../src/db/look-around.ts";
 
 const stops: (() => void)[] = [];
+let around: LookAround;
 let lookEvery: LookEvery;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  lookEvery = createLookAround();
+  around = createLookAround();
+  ({ lookEvery } = around);
 });
 afterEach(() => {
   for (const stop of stops.splice(0)) stop();
@@ -51,4 +53,66 @@ test("who has stopped is not called again, and the last one takes the timer alon
   jest.advanceTimersByTime(5000);
   expect(seen).toHaveLength(3);
   expect(jest.getTimerCount()).toBe(0);
+});
+
+/** Half a minute in which nobody uses the process. */
+function restNow(): void {
+  jest.advanceTimersByTime(30_000);
+}
+
+test("a process that nobody uses rests: who said so comes seldom, the others as ever, one timer for all", () => {
+  const seen: string[] = [];
+  stops.push(lookEvery(500, () => seen.push("half"), 2500));
+  stops.push(lookEvery(400, () => seen.push("own"), 2500));
+  stops.push(lookEvery(1000, () => seen.push("one"), 5000));
+  const times = (name: string) => seen.filter((each) => each === name).length;
+  jest.advanceTimersByTime(19_900);
+  expect([times("half"), times("own"), times("one")]).toEqual([39, 49, 19]);
+  jest.advanceTimersByTime(100);
+  expect(jest.getTimerCount()).toBe(1);
+  seen.length = 0;
+  jest.advanceTimersByTime(60_000);
+  expect([times("half"), times("own"), times("one")]).toEqual([24, 24, 12]);
+  // Who must come every two seconds brings nobody else sooner.
+  seen.length = 0;
+  looks(2000, seen, "always");
+  jest.advanceTimersByTime(60_000);
+  expect([times("always"), times("half"), times("one")]).toEqual([30, 15, 10]);
+});
+
+test("the first use after a rest brings all who come seldom before it goes on, and the old pace", () => {
+  const seen: Look[] = [];
+  let always = 0;
+  stops.push(lookEvery(500, (look) => seen.push(look), 2500));
+  stops.push(lookEvery(1000, () => always++));
+  around.use();
+  expect(seen).toEqual([]);
+  restNow();
+  [seen.length, always] = [0, 0];
+  around.use();
+  expect(seen.map(({ isWaking }) => isWaking)).toEqual([true]);
+  around.use();
+  expect([seen.length, always]).toEqual([1, 0]);
+  jest.advanceTimersByTime(10_000);
+  expect(seen.slice(1)).toEqual(Array.from({ length: 20 }, () => ({ dueMs: 500, isWaking: false })));
+  // In use every ten seconds it does not rest.
+  for (let uses = 0; uses < 4; uses++) {
+    around.use();
+    jest.advanceTimersByTime(10_000);
+  }
+  expect(seen).toHaveLength(101);
+});
+
+test("nobody rests while somebody is at work", () => {
+  let [times, isAtWork] = [0, true];
+  stops.push(lookEvery(500, () => times++, 2500));
+  const end = around.restUnless(() => isAtWork);
+  restNow();
+  expect(times).toBe(60);
+  isAtWork = false;
+  jest.advanceTimersByTime(500);
+  times = 0;
+  restNow();
+  expect(times).toBe(12);
+  end();
 });

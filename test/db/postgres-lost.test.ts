@@ -59,9 +59,9 @@ function open(max: number): Sql {
 
 test("connections that a firewall has forgotten are given up, one long query on a pool is not, nor a pool at work", async () => {
   const cable = await startSwitchTo(database.url);
-  const client = openPostgres(cable.url, 3, { silentMs: 1000 });
+  const client = openPostgres(cable.url, 3, { silentMs: 1000, quietMs: 300 });
   // Nothing stands between, so that the server knows whom it works for.
-  const near = openPostgres(database.url, 3, { silentMs: 1000 });
+  const near = openPostgres(database.url, 3, { silentMs: 1000, quietMs: 300 });
   const three = (pool: Sql, seconds: number) =>
     Promise.all([1, 2, 3].map(() => outcome(pool.unsafe(`select pg_sleep(${seconds})`))));
   const [answered, refused] = [Array(3).fill("answered"), Array(3).fill("refused")];
@@ -103,6 +103,35 @@ function inTime(asked: PromiseLike<unknown>, limitMs = 2000): Promise<string> {
   });
   return promise;
 }
+
+test("where nobody answers at the door reads are refused, and new ones at once, but nothing that writes; one sign of life ends it", async () => {
+  const cable = await startSwitchTo(database.url);
+  const client = openPostgres(cable.url, 2, { quietMs: 300 });
+  await client.unsafe("create table if not exists notes (n int)");
+  await cable.silence();
+  const write = client.unsafe("insert into notes values (1)").then(
+    () => "committed",
+    (error: unknown) => String((error as { code?: string }).code),
+  );
+  const silent = { code: "DATABASE_SILENT" };
+  const reads = ["select 1", "(select 1) union (select 2)", "with one as (select 1 as n) select n from one"];
+  const refused = await Promise.allSettled(reads.map((text) => client.unsafe(text)));
+  expect(refused).toMatchObject(reads.map(() => ({ status: "rejected", reason: silent })));
+  const askedMs = performance.now();
+  const [next] = await Promise.allSettled([client.unsafe("select 1")]);
+  expect(next).toMatchObject({ status: "rejected", reason: silent });
+  expect(performance.now() - askedMs).toBeLessThan(100);
+  // Nobody waits for this one: it ends no process.
+  void client.unsafe("select 1");
+  await cable.restore();
+  // It was lost on the way, as its connection tells.
+  expect(await write).toMatch(/^(ECONNRESET|CONNECTION_CLOSED)$/);
+  expect(await inTime(untilAnswered(client))).toBe("answered");
+  const [row] = await client.unsafe("select count(*)::int as n from notes");
+  expect(row?.["n"]).toBe(0);
+  await client.end({ timeout: 1 });
+  await cable.stop();
+});
 
 test("whatever runs when connections are cut gets an answer, and the next queries are answered right", async () => {
   const client = open(3);
@@ -229,7 +258,9 @@ test("who listens hears again after the server was away, without asking", async 
 });
 
 async function untilAnswered(client: Sql): Promise<void> {
-  for (let tries = 0; tries < 50; tries++)
-    if ((await outcome(client.unsafe("select 1"))) === "answered") return;
-  throw new Error("never back");
+  const untilMs = performance.now() + 2000;
+  while ((await outcome(client.unsafe("select 1"))) !== "answered") {
+    if (performance.now() > untilMs) throw new Error("never back");
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }

@@ -44,6 +44,39 @@ async function ask(
   return { status: answer.status, headers: answer.headers, bytes, text };
 }
 
+describe("a long list", () => {
+  const data = Array.from({ length: 12_001 }, (_, id) => ({ id, name: `"行" ${id}`, none: undefined }));
+  const value = { success: true, message: 'a "quoted" text', nothing: undefined, data, after: null };
+  const answerTo = (encoding: string) =>
+    compressed({
+      request: new Request("http://weir.test/api/data/", { headers: { "accept-encoding": encoding } }),
+      value,
+      headers: {},
+      isForeign: false,
+    });
+
+  test.each(["identity", "gzip", "zstd"])("is the text of JSON.stringify, as %s", async (encoding) => {
+    const answer = await answerTo(encoding);
+    const bytes = (await answer?.bytes()) ?? new Uint8Array();
+    const found = new TextDecoder().decode(unpacked(bytes, answer?.headers.get("content-encoding") ?? null));
+    expect(found === JSON.stringify(value)).toBe(true);
+    expect(answer?.headers.get("content-type")).toBe("application/json;charset=utf-8");
+  });
+
+  test("is written in several turns, in which others are served", async () => {
+    let turns = 0;
+    let isDone = false;
+    const count = () => {
+      turns++;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    await answerTo("identity");
+    isDone = true;
+    expect(turns).toBeGreaterThanOrEqual(3);
+  });
+});
+
 describe("what a client takes", () => {
   test.each<[string | null, (typeof OFFERED)[number] | undefined]>([
     ["gzip, deflate, br, zstd", "zstd"],

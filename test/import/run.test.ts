@@ -77,6 +77,7 @@ const TABLES = [
   "logs",
   "rollups",
   "rollupsByUser",
+  "rollupsByUserModel",
   "credits",
   "openings",
   "orders",

@@ -1,16 +1,22 @@
 // How late the loop was, as a timer that is late itself tells it.
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import { watchEventLoop } from "../../src/observe/event-loop.ts";
+import type { EventLoopParts } from "../../src/observe/event-loop.ts";
+import { createLookAround } from "../../src/db/look-around.ts";
 import { between, copyOf, quantileOf } from "../../src/observe/tally.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
 /** A loop whose clock goes as the test says. */
-function watched() {
+function watched(lookEvery?: EventLoopParts["lookEvery"]) {
   let nowMs = 0;
   let usedUs = 0;
-  const watch = watchEventLoop({ nowMs: () => nowMs, usedUs: () => usedUs });
+  const watch = watchEventLoop({
+    nowMs: () => nowMs,
+    usedUs: () => usedUs,
+    ...(lookEvery ? { lookEvery } : {}),
+  });
   return {
     delays: watch.delays,
     stop: () => watch.stop(),
@@ -53,5 +59,16 @@ test("a machine that slept is no loop that was late", () => {
   const loop = watched();
   loop.pass(500, 0, 3_600_000);
   expect(loop.delays.count).toBe(0);
+  loop.stop();
+});
+
+test("a process that nobody calls is looked at seldom, and is not late for that", () => {
+  const { lookEvery, use } = createLookAround();
+  const loop = watched(lookEvery);
+  for (let half = 0; half < 100; half++) loop.pass(500, 0);
+  // All of the fifty seconds, twelve looks of them in the last thirty.
+  expect(loop.delays.count).toBe(2000);
+  expect(quantileOf(loop.delays, 1)).toBeLessThan(0.01);
+  use();
   loop.stop();
 });

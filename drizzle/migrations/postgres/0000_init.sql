@@ -593,6 +593,7 @@ CREATE TABLE "rollups_by_model" (
 CREATE TABLE "rollups_by_token" (
 	"day" bigint NOT NULL,
 	"token_id" bigint NOT NULL,
+	"user_id" bigint NOT NULL,
 	"count" bigint DEFAULT 0 NOT NULL,
 	"quota" bigint DEFAULT 0 NOT NULL,
 	"prompt_tokens" bigint DEFAULT 0 NOT NULL,
@@ -608,7 +609,7 @@ CREATE TABLE "rollups_by_token" (
 	"cache_read" bigint DEFAULT 0 NOT NULL,
 	"cache_saved" bigint DEFAULT 0 NOT NULL,
 	"error_count" bigint DEFAULT 0 NOT NULL,
-	CONSTRAINT "rollups_by_token_day_token_id_pk" PRIMARY KEY("day","token_id")
+	CONSTRAINT "rollups_by_token_day_token_id_user_id_pk" PRIMARY KEY("day","token_id","user_id")
 );
 --> statement-breakpoint
 CREATE TABLE "rollups_by_user" (
@@ -630,6 +631,28 @@ CREATE TABLE "rollups_by_user" (
 	"cache_saved" bigint DEFAULT 0 NOT NULL,
 	"error_count" bigint DEFAULT 0 NOT NULL,
 	CONSTRAINT "rollups_by_user_day_user_id_pk" PRIMARY KEY("day","user_id")
+);
+--> statement-breakpoint
+CREATE TABLE "rollups_by_user_model" (
+	"day" bigint NOT NULL,
+	"user_id" bigint NOT NULL,
+	"model_name" text NOT NULL,
+	"count" bigint DEFAULT 0 NOT NULL,
+	"quota" bigint DEFAULT 0 NOT NULL,
+	"prompt_tokens" bigint DEFAULT 0 NOT NULL,
+	"completion_tokens" bigint DEFAULT 0 NOT NULL,
+	"use_time_ms" bigint DEFAULT 0 NOT NULL,
+	"logged_count" bigint DEFAULT 0 NOT NULL,
+	"logged_quota" bigint DEFAULT 0 NOT NULL,
+	"cost_nanos" bigint DEFAULT 0 NOT NULL,
+	"cost_count" bigint DEFAULT 0 NOT NULL,
+	"cost_quota" bigint DEFAULT 0 NOT NULL,
+	"lost_nanos" bigint DEFAULT 0 NOT NULL,
+	"cache_input" bigint DEFAULT 0 NOT NULL,
+	"cache_read" bigint DEFAULT 0 NOT NULL,
+	"cache_saved" bigint DEFAULT 0 NOT NULL,
+	"error_count" bigint DEFAULT 0 NOT NULL,
+	CONSTRAINT "rollups_by_user_model_day_user_id_model_name_pk" PRIMARY KEY("day","user_id","model_name")
 );
 --> statement-breakpoint
 CREATE TABLE "sessions" (
@@ -885,6 +908,7 @@ CREATE INDEX "redemptions_name" ON "redemptions" USING btree ("name");--> statem
 CREATE INDEX "remote_objects_expiry" ON "remote_objects" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "reservations_expiry" ON "reservations" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "rollups_user" ON "rollups" USING btree ("user_id","hour");--> statement-breakpoint
+CREATE INDEX "rollups_by_token_user" ON "rollups_by_token" USING btree ("user_id","day");--> statement-breakpoint
 CREATE INDEX "sessions_user" ON "sessions" USING btree ("user_id");--> statement-breakpoint
 CREATE INDEX "sessions_expiry" ON "sessions" USING btree ("expires_at");--> statement-breakpoint
 CREATE INDEX "sessions_revoked" ON "sessions" USING btree ("revoked_at") WHERE "sessions"."revoked_at" is not null;--> statement-breakpoint

@@ -642,6 +642,7 @@ CREATE TABLE `rollups_by_model` (
 CREATE TABLE `rollups_by_token` (
 	`day` integer NOT NULL,
 	`token_id` integer NOT NULL,
+	`user_id` integer NOT NULL,
 	`count` integer DEFAULT 0 NOT NULL,
 	`quota` integer DEFAULT 0 NOT NULL,
 	`prompt_tokens` integer DEFAULT 0 NOT NULL,
@@ -657,9 +658,10 @@ CREATE TABLE `rollups_by_token` (
 	`cache_read` integer DEFAULT 0 NOT NULL,
 	`cache_saved` integer DEFAULT 0 NOT NULL,
 	`error_count` integer DEFAULT 0 NOT NULL,
-	PRIMARY KEY(`day`, `token_id`)
+	PRIMARY KEY(`day`, `token_id`, `user_id`)
 );
 --> statement-breakpoint
+CREATE INDEX `rollups_by_token_user` ON `rollups_by_token` (`user_id`,`day`);--> statement-breakpoint
 CREATE TABLE `rollups_by_user` (
 	`day` integer NOT NULL,
 	`user_id` integer NOT NULL,
@@ -679,6 +681,28 @@ CREATE TABLE `rollups_by_user` (
 	`cache_saved` integer DEFAULT 0 NOT NULL,
 	`error_count` integer DEFAULT 0 NOT NULL,
 	PRIMARY KEY(`day`, `user_id`)
+);
+--> statement-breakpoint
+CREATE TABLE `rollups_by_user_model` (
+	`day` integer NOT NULL,
+	`user_id` integer NOT NULL,
+	`model_name` text NOT NULL,
+	`count` integer DEFAULT 0 NOT NULL,
+	`quota` integer DEFAULT 0 NOT NULL,
+	`prompt_tokens` integer DEFAULT 0 NOT NULL,
+	`completion_tokens` integer DEFAULT 0 NOT NULL,
+	`use_time_ms` integer DEFAULT 0 NOT NULL,
+	`logged_count` integer DEFAULT 0 NOT NULL,
+	`logged_quota` integer DEFAULT 0 NOT NULL,
+	`cost_nanos` integer DEFAULT 0 NOT NULL,
+	`cost_count` integer DEFAULT 0 NOT NULL,
+	`cost_quota` integer DEFAULT 0 NOT NULL,
+	`lost_nanos` integer DEFAULT 0 NOT NULL,
+	`cache_input` integer DEFAULT 0 NOT NULL,
+	`cache_read` integer DEFAULT 0 NOT NULL,
+	`cache_saved` integer DEFAULT 0 NOT NULL,
+	`error_count` integer DEFAULT 0 NOT NULL,
+	PRIMARY KEY(`day`, `user_id`, `model_name`)
 );
 --> statement-breakpoint
 CREATE TABLE `sessions` (

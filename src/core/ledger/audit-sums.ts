@@ -48,7 +48,8 @@ const COUNT = "count";
 const IDS = {
   rollups_by_model: { key: "hour, model_name", id: "hour || '@' || model_name" },
   rollups_by_user: { key: "user_id", id: "cast(user_id as text)" },
-  rollups_by_token: { key: "token_id", id: "cast(token_id as text)" },
+  rollups_by_user_model: { key: "user_id, model_name", id: "user_id || '@' || model_name" },
+  rollups_by_token: { key: "token_id, user_id", id: "token_id || '@' || user_id" },
   rollups_by_channel: {
     key: `model_name, channel_id, "group"`,
     id: `channel_id || '@' || model_name || '@' || "group"`,
@@ -175,28 +176,24 @@ async function digestNow(db: AuditedDatabase, month: Month, zone: string): Promi
 /** The first month from there on that has sums of any kind. */
 async function monthFrom(db: AuditedDatabase, from: number, zone: string): Promise<Month | undefined> {
   const day = dayOf(zone, from);
-  const least = [
-    ...["rollups", "rollups_by_model"].map(
-      (name) => sql`(select min(hour) from ${raw(name)} where hour >= ${from})`,
-    ),
-    ...["rollups_by_user", "rollups_by_token", "rollups_by_channel"].map(
-      (name) => sql`(select min(day) from ${raw(name)} where day >= ${day})`,
-    ),
-  ].map((least, at) => sql`${least} as ${raw(`m${at}`)}`);
-  const [found] = await db.bulkReader
-    .select({
-      m0: sql<string | null>`d.m0`,
-      m1: sql<string | null>`d.m1`,
-      m2: sql<string | null>`d.m2`,
-      m3: sql<string | null>`d.m3`,
-      m4: sql<string | null>`d.m4`,
-    })
-    .from(sql`(select ${sql.join(least, sql`, `)}) as d`);
-  if (!found) return undefined;
-  const days = [
-    ...[found.m0, found.m1].flatMap((hour) => (hour === null ? [] : [dayOf(zone, Number(hour))])),
-    ...[found.m2, found.m3, found.m4].flatMap((each) => (each === null ? [] : [Number(each)])),
-  ];
+  const times = [["rollups", "hour"], ...COARSE.map(({ name, key }) => [name, key[0]])] as const;
+  const found = await db.bulkReader
+    .select({ time: sql<string>`d.time`, least: sql<string | null>`d.least` })
+    .from(
+      sql`(${sql.join(
+        times.map(
+          ([
+            name,
+            time,
+          ]) => sql`select ${raw(`'${time}'`)} as time, min(${raw(time)}) as least from ${raw(name)}
+            where ${raw(time)} >= ${time === "day" ? day : from}`,
+        ),
+        sql` union all `,
+      )}) as d`,
+    );
+  const days = found.flatMap(({ time, least }) =>
+    least === null ? [] : [time === "day" ? Number(least) : dayOf(zone, Number(least))],
+  );
   return days.length === 0 ? undefined : monthOf(Math.min(...days), zone);
 }
 

@@ -15,6 +15,8 @@ import type { LedgerStore } from "./store.ts";
 
 const FILE = "entered.position";
 const NOTE_MS = 1000;
+/** While nobody calls, so that nothing new is entered. */
+const REST_MS = 2500;
 
 interface EnteredNoteDeps extends Pick<Deps, "db" | "logger"> {
   dataDir: string;
@@ -92,9 +94,10 @@ export function withEnteredNote(store: LedgerStore, deps: EnteredNoteDeps): Ledg
       compare(known);
       // Told once: from here on what counts is what this process enters.
       written = known > entered() ? -1 : known;
-      stop = lookEvery(NOTE_MS, () => {
+      const note = (): void => {
         if (entered() > written) writing ??= keep();
-      });
+      };
+      stop = lookEvery(NOTE_MS, note, REST_MS);
     },
     close() {
       stop?.();

@@ -12,6 +12,8 @@ import type { NodeLease } from "./node-lease.ts";
 /** An upstream would be paid for what cannot be recorded; no more often is it tried whether it can. */
 const DOWN_MS = 1000;
 const LOOK_MS = 1000;
+/** While nobody calls; the first call looks before it is answered. */
+const REST_MS = 2500;
 
 export interface LedgerHealth {
   /** Looked at before every call: three comparisons while all is well. */
@@ -43,7 +45,7 @@ export function createLedgerHealth({
   // Another file under the name is another database: what this process writes goes into one that nobody will open.
   const watched = db.client ? [dataDir, join(dataDir, SQLITE_FILE)] : [dataDir];
   const known = watched.map(identityOf);
-  const stop = lookEvery(LOOK_MS, () => {
+  const look = (): void => {
     const gone = watched.find((path, index) => identityOf(path) !== known[index]);
     if ((gone === undefined) !== isThere) {
       isThere = gone === undefined;
@@ -55,7 +57,8 @@ export function createLedgerHealth({
         );
     }
     if (isThere) journal.lookAfterFiles();
-  });
+  };
+  const stop = lookEvery(LOOK_MS, look, REST_MS);
 
   function recovers(): boolean {
     if (!lease.isHeld || !isThere || clock.monotonicMs() < downUntilMs) return false;

@@ -2,6 +2,7 @@
 // Refuses a call that balance or key cannot pay; never refuses to record what was delivered.
 import { and, eq } from "drizzle-orm";
 import { q } from "../../db/database.ts";
+import { lookAround } from "../../db/look-around.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { TokenStatus } from "../../shared/enums.ts";
 import { IndexedSet } from "../../shared/indexed-set.ts";
@@ -145,6 +146,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const keeper = createKeeper({ clock, options }, { open, queue, shared, available, gate });
   const reserveDeps = { options, accounts, health, keeper, outage, limits, shared, gate };
   const upkeep = startUpkeep({ keeper, shared, clock, logger });
+  const endWork = lookAround.restUnless(() => open.size > 0 || store.backlog() > 0);
 
   /** Everything that has been settled so far comes to the tables. */
   async function drain(): Promise<void> {
@@ -197,6 +199,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
     flush,
     async close() {
       upkeep.stop();
+      endWork();
       await flush();
       const isWhole = store.backlog() === 0;
       health.close();

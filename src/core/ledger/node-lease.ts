@@ -7,6 +7,7 @@ import { and, eq, gte, lte, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
 import { lookEvery } from "../../db/look-around.ts";
+import type { Look, LookEvery } from "../../db/look-around.ts";
 import { within } from "../kit/deadline.ts";
 import type { Clock, Logger } from "../deps.ts";
 import type { StorePosition } from "./journal/recovery.ts";
@@ -15,7 +16,10 @@ const LEASE_SECONDS = 30;
 const RENEW_MS = 5000;
 /** With every so many renewals the node tells how it is. */
 const TELL_RENEWALS = 3;
-/** Between two renewals the mark is looked at so often: a database that fell back is noticed while nobody calls, too. */
+/**
+ * Between two renewals the mark is looked at so often: a database that fell back is noticed before somebody calls, by a process
+ * that rests with the next renewal, or by the first look of whom a call wakes.
+ */
 const MARK_MS = 1000;
 /** Renewals come every five seconds, heard or not: this long without one the process was frozen, with its machine or alone. */
 const STALE_MS = 20_000;
@@ -67,7 +71,7 @@ export interface NodeLease {
   /** The mark as it stands in the tables now; throws LeaseLost when they are another process's. */
   look(): Promise<number>;
   /**
-   * Calls with the mark once a second, and until `takeOlder` where the row was older than what this process wrote of itself:
+   * Calls with the mark once a second, with each renewal while the process rests, and until `takeOlder` where the row was older than what this process wrote of itself:
    * an older state of the database was put back, or a standby was promoted that lacked the last commits.
    */
   watchMark(listener: (mark: number, isOlder: boolean) => void): void;
@@ -93,6 +97,8 @@ export interface LeaseDeps {
   figures?: () => Promise<string | undefined>;
   /** Between two looks at a lease of another process; and the pause itself. */
   pause?: () => Promise<void>;
+  /** Whose timer brings the rounds; the process's own when absent. */
+  lookEvery?: LookEvery;
 }
 
 /** Machine, as long as it runs, and directory: a copy of the directory is another place. */
@@ -305,7 +311,7 @@ function keepLease(
       checkedAtMs = clock.monotonicMs();
     }
   }
-  const stop = isShared ? comeRound(round) : undefined;
+  const stop = isShared ? comeRound(context.lookEvery ?? lookEvery, round) : undefined;
 
   return {
     nodeId,
@@ -350,21 +356,24 @@ function keepLease(
 
 /**
  * Calls `round`, which never rejects, once a second and never twice at a time; each fifth one is to renew, and those that
- * follow a failure. Returns what ends it.
+ * follow a failure. Of a process that rests, nothing but the renewals, at the same times: each brings the mark, too. Returns what ends it.
  */
-function comeRound(round: (isRenewal: boolean) => Promise<boolean>): () => void {
-  let rounds = 0;
+function comeRound(lookEach: LookEvery, round: (isRenewal: boolean) => Promise<boolean>): () => void {
+  let sinceRenewalMs = 0;
   let isOverdue = false;
   let isAtIt = false;
   async function once(): Promise<void> {
     isAtIt = true;
-    const isRenewal = ++rounds % (RENEW_MS / MARK_MS) === 0 || isOverdue;
+    const isRenewal = sinceRenewalMs >= RENEW_MS || isOverdue;
+    if (isRenewal) sinceRenewalMs = 0;
     isOverdue = !(await round(isRenewal));
     isAtIt = false;
   }
-  return lookEvery(MARK_MS, () => {
+  const look = ({ dueMs }: Look): void => {
+    sinceRenewalMs += dueMs;
     if (!isAtIt) void once();
-  });
+  };
+  return lookEach(MARK_MS, look, RENEW_MS);
 }
 
 /**

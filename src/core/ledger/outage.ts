@@ -5,6 +5,7 @@ import type { SQL } from "drizzle-orm";
 import { refusesWrites } from "../../db/away.ts";
 import { rawQuery } from "../../db/database.ts";
 import { lookEvery } from "../../db/look-around.ts";
+import type { Look } from "../../db/look-around.ts";
 import type { RawRow } from "../../db/database.ts";
 import { within } from "../kit/deadline.ts";
 import type { Deps } from "../deps.ts";
@@ -12,8 +13,8 @@ import type { Deps } from "../deps.ts";
 /** From this age on other nodes spend unseen for so long that each may trust its share only (operations R2.8). */
 export const OUTAGE_MS = 5000;
 const BEAT_MS = 1000;
-/** A node writes every so many beats, and after a silence, that it lives, and counts the others. */
-const SIGN_BEATS = 5;
+/** A node writes so often, and after a silence, that it lives, and counts the others. */
+const SIGN_MS = 5000;
 const ALIVE_SECONDS = 15;
 const FORGET_SECONDS = 86_400;
 const BEAT_WAIT_MS = 3000;
@@ -22,7 +23,7 @@ const NODE_PREFIX = "node:";
 export interface OutageWatch {
   /** The database has just answered; counts only while it also takes what is written. */
   answered(): void;
-  /** Since its last answer of that kind; about a second at most while all is well. */
+  /** Since its last answer of that kind; about a second at most while all is well, three where nobody calls. */
   silentMs(): number;
   /** Asks at once; rejects with what the database said, or when it stayed silent. */
   ask(): Promise<void>;
@@ -47,7 +48,7 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
   let answeredAtMs = monotonicMs();
   let nodes = 1;
   let rank = 0;
-  let beats = 0;
+  let sinceSignMs = 0;
   let isBeating = false;
   /** False while it answers and takes nothing: what the other nodes charge is in no table then, as in any outage. */
   let takesWrites = true;
@@ -57,12 +58,19 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
     return within(BEAT_WAIT_MS, Promise.resolve(rawQuery(db.orm, statement)));
   }
 
+  /** Writes that this node lives, and counts in the same statement the others, which do not see it yet. */
   async function sign(): Promise<void> {
     try {
-      await run(
-        sql`insert into marks (key, value) values (${key}, ${now})
-          on conflict (key) do update set value = excluded.value`,
+      const [row] = await run(
+        sql`with sign as (
+            insert into marks (key, value) values (${key}, ${now})
+            on conflict (key) do update set value = excluded.value
+          )
+          select count(*) as others, count(*) filter (where key < ${key}) as rank from marks
+          where key like ${`${NODE_PREFIX}%`} and key <> ${key} and value > ${now} - ${ALIVE_SECONDS}::bigint`,
       );
+      nodes = 1 + Number(row?.others ?? 0);
+      rank = Number(row?.rank ?? 0);
       takesWrites = true;
     } catch (error) {
       takesWrites &&= !refusesWrites(error);
@@ -75,19 +83,16 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
   }
 
   async function beat(): Promise<void> {
-    if (beats++ % SIGN_BEATS !== 0 && monotonicMs() - answeredAtMs < BEAT_MS) return;
+    sinceSignMs = 0;
     await sign();
-    const [row] = await run(
-      sql`select count(*) as nodes, count(*) filter (where key < ${key}) as rank from marks
-        where key like ${`${NODE_PREFIX}%`} and value > ${now} - ${ALIVE_SECONDS}::bigint`,
-    );
-    nodes = Math.max(1, Number(row?.nodes ?? 1));
-    rank = Math.min(Number(row?.rank ?? 0), nodes - 1);
     answered();
   }
 
-  async function beatQuietly(): Promise<void> {
-    if (isBeating) return;
+  async function beatQuietly({ dueMs, isWaking }: Look): Promise<void> {
+    sinceSignMs += dueMs;
+    // Who wakes asks the change feed at this moment: whether that is answered is known at the next beat.
+    const isSilent = !isWaking && monotonicMs() - answeredAtMs >= BEAT_MS;
+    if (isBeating || (sinceSignMs < SIGN_MS && !isSilent)) return;
     isBeating = true;
     // A silence is reported by those who wait for an answer.
     await beat().catch(() => undefined);
@@ -109,7 +114,7 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
           where key like ${`${NODE_PREFIX}%`} and value < ${now} - ${FORGET_SECONDS}::bigint`,
       );
       await beat();
-      stop = lookEvery(BEAT_MS, () => void beatQuietly());
+      stop = lookEvery(BEAT_MS, (look) => void beatQuietly(look), SIGN_MS);
     },
     async close() {
       stop?.();

@@ -2,7 +2,7 @@
 // others told. Refuses to trust a node that has been silent for some seconds.
 import { sql } from "drizzle-orm";
 import { q, rawQuery } from "../../db/database.ts";
-import { lookEvery } from "../../db/look-around.ts";
+import { lookAround } from "../../db/look-around.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import type { Deps } from "../deps.ts";
 import { NOTHING_ELSEWHERE } from "./owner-use.ts";
@@ -10,6 +10,8 @@ import type { OwnerKind, OwnerUse } from "./owner-use.ts";
 
 /** One node tells, the other hears in its next round: both and their questions stay within a second. */
 const ROUND_MS = 400;
+/** While nobody calls. */
+const REST_MS = 2500;
 /** A node that says nothing for so long has ended, or has lost the database: its calls count no more. */
 const SILENT_SECONDS = 15;
 /** Owners that nobody asked for in this time are not read; what is told of them stays until it is nothing. */
@@ -27,20 +29,23 @@ type SharedUseDeps = Pick<Deps, "db" | "clock" | "logger" | "nodeId">;
 export function startSharing(
   { db, clock, logger, nodeId }: SharedUseDeps,
   owners: { all(): Iterable<OwnerUse>; find(kind: OwnerKind, id: number): OwnerUse | undefined },
-  lookAround: () => void,
+  refill: () => void,
 ): SharedUse {
   /** What stands in the table of this node, so that what is over is told too. */
   let told = new Set<string>();
   let running: Promise<void> | undefined;
   let hasFailed = false;
+  /** Owners were asked for lately, or are told of. */
+  let isNeeded = false;
 
   async function exchange(): Promise<void> {
     const nowMs = clock.monotonicMs();
-    lookAround();
+    refill();
     const asked = [...owners.all()]
       .filter((each) => nowMs - each.askedMs < ASKED_MS || told.has(each.key))
       .slice(0, MAX_OWNERS);
-    if (asked.length === 0) return;
+    isNeeded = asked.length > 0;
+    if (!isNeeded) return;
     const own = asked.map((each) => ({
       kind: each.kind,
       id: each.account.id,
@@ -79,11 +84,15 @@ export function startSharing(
       }));
   }
 
-  const stop = lookEvery(ROUND_MS, () => void round());
+  const ends = [
+    lookAround.lookEvery(ROUND_MS, () => void round(), REST_MS),
+    // What others count of this node's is told to its end, and what is asked for is known as ever.
+    lookAround.restUnless(() => isNeeded),
+  ];
   return {
     round,
     async close() {
-      stop();
+      ends.forEach((end) => end());
       await running;
       if (told.size === 0) return;
       await db

@@ -5,6 +5,7 @@ import type { PgColumn } from "drizzle-orm/pg-core";
 import { sumOf } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
 import type { Deps } from "../deps.ts";
+import { inTurns } from "../kit/turns.ts";
 import { sumParts } from "./coarse.ts";
 
 export const CACHE_DIMENSIONS = ["channel", "model", "user", "rule"] as const;
@@ -72,37 +73,75 @@ function sumsOf(table: Record<"count" | "cacheInput" | "cacheRead" | "cacheSaved
   };
 }
 
-async function byField(
-  db: Database,
-  by: keyof typeof FIELDS,
-  from: number,
-  to: number,
-): Promise<(CacheSums & { id: string })[]> {
-  const field = FIELDS[by];
-  const parts = await sumParts(db, { filter: { type: 0, from, to }, from, to, by: [field] });
-  const found = await Promise.all(
-    parts.map(({ table, where }) => {
-      const column = table[field] as PgColumn;
-      return db.reader
-        .select({ id: sql<string | number>`${column}`.as("id"), ...sumsOf(table) })
-        .from(table)
-        .where(where)
-        .groupBy(column);
-    }),
-  );
-  const sums = new Map<string, CacheSums>();
-  for (const { id, ...raw } of found.flat()) sums.set(String(id), add(sums.get(String(id)) ?? NOTHING, raw));
-  return [...sums].map(([id, raw]) => ({ id, ...raw }));
+interface Split {
+  total: CacheSums;
+  /** The longest prompts first, as many as are told. */
+  rows: (CacheSums & { id: string })[];
+  /** All that have such prompts. */
+  size: number;
 }
 
-async function byRule(db: Database, from: number, to: number): Promise<CacheRow[]> {
+/** The database sorts all users of a site, however many, and tells those that are shown. */
+async function byField(db: Database, by: keyof typeof FIELDS, from: number, to: number): Promise<Split> {
+  const field = FIELDS[by];
+  const filter = { type: 0, from, to };
+  const [all, parts] = await Promise.all([
+    sumParts(db, { filter, from, to }),
+    sumParts(db, { filter, from, to, by: [field] }),
+  ]);
+  if (parts.length === 0) return { total: NOTHING, rows: [], size: 0 };
+  const sums = parts.map(({ table, where }, at) => {
+    const column = table[field] as PgColumn;
+    const { calls, input, read, saved } = sumsOf(table);
+    const sum = db.reader
+      .select({
+        id: sql`${column}`.as("id"),
+        calls: calls.as("calls"),
+        input: input.as("input"),
+        read: read.as("read"),
+        saved: saved.as("saved"),
+      })
+      .from(table)
+      .where(where)
+      .groupBy(column);
+    return sql`select * from ${sum} as ${sql.raw(`of${at}`)}`;
+  });
+  const number = (name: string) => sql`d.${sql.identifier(name)}`.mapWith(Number);
+  const [totals, found] = await inTurns(
+    () =>
+      Promise.all(all.map(({ table, where }) => db.reader.select(sumsOf(table)).from(table).where(where))),
+    async () =>
+      db.reader
+        .select({
+          id: sql<string | number>`d.id`,
+          calls: number("calls"),
+          input: number("input"),
+          read: number("read"),
+          saved: number("saved"),
+          size: number("size"),
+        })
+        .from(
+          sql`(select id, sum(calls) as calls, sum(input) as input, sum(read) as read, sum(saved) as saved, count(*) over () as size
+            from (${sql.join(sums, sql` union all `)}) as used group by id having sum(input) > 0
+            order by 3 desc, 1 limit ${sql.raw(String(MOST_ROWS))}) as d`,
+        ),
+  );
+  return {
+    total: totals.flat().reduce<CacheSums>(add, NOTHING),
+    rows: found.map(({ id, calls, input, read, saved }) => ({ id: String(id), calls, input, read, saved })),
+    size: found[0]?.size ?? 0,
+  };
+}
+
+async function byRule(db: Database, from: number, to: number): Promise<Split> {
   const { affinitySums: t } = db.t;
-  const rows = await db.reader
+  const found = await db.reader
     .select({ id: t.rule, ...sumsOf(t), kept: sumOf(t.kept), switched: sumOf(t.switched) })
     .from(t)
     .where(and(gte(t.hour, from), lt(t.hour, to)))
     .groupBy(t.rule);
-  return rows.map((row) => ({ ...row, name: row.id }));
+  const rows = found.filter(({ input }) => input > 0).sort((a, b) => b.input - a.input);
+  return { total: found.reduce<CacheSums>(add, NOTHING), rows: rows.slice(0, MOST_ROWS), size: rows.length };
 }
 
 async function namesOf(
@@ -127,21 +166,18 @@ export async function cacheRates({ db }: Pick<Deps, "db">, query: CacheQuery): P
   const { by } = query;
   const from = query.from - (query.from % HOUR_SECONDS);
   const to = Math.max(from + HOUR_SECONDS, Math.ceil(query.to / HOUR_SECONDS) * HOUR_SECONDS);
-  const found: (CacheSums & { id: string })[] =
-    by === "rule" ? await byRule(db, from, to) : await byField(db, by, from, to);
-  const rows = found.filter(({ input }) => input > 0).sort((a, b) => b.input - a.input);
-  const shown = rows.slice(0, MOST_ROWS);
+  const { total, rows, size } = await (by === "rule" ? byRule(db, from, to) : byField(db, by, from, to));
   const names = await namesOf(
     db,
     by,
-    shown.map(({ id }) => id),
+    rows.map(({ id }) => id),
   );
   return {
     from,
     to,
     by,
-    total: found.reduce<CacheSums>(add, NOTHING),
-    rows: shown.map((row) => ({ ...row, name: names.get(row.id) ?? "" })),
-    others: rows.length - shown.length,
+    total,
+    rows: rows.map((row) => ({ ...row, name: names.get(row.id) ?? "" })),
+    others: size - rows.length,
   };
 }

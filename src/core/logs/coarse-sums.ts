@@ -23,7 +23,8 @@ export type DatedSum = RollupSum & { day: number };
 export const COARSE = [
   { name: "rollups_by_model", table: "rollupsByModel", key: ["hour", "modelName"] },
   { name: "rollups_by_user", table: "rollupsByUser", key: ["day", "userId"] },
-  { name: "rollups_by_token", table: "rollupsByToken", key: ["day", "tokenId"] },
+  { name: "rollups_by_user_model", table: "rollupsByUserModel", key: ["day", "userId", "modelName"] },
+  { name: "rollups_by_token", table: "rollupsByToken", key: ["day", "tokenId", "userId"] },
   { name: "rollups_by_channel", table: "rollupsByChannel", key: ["day", "modelName", "channelId", "group"] },
 ] as const satisfies readonly {
   name: string;

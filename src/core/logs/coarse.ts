@@ -40,6 +40,8 @@ export interface SumPart {
   /** The start of the hour, Unix seconds; or the day, in seconds of the local clock. */
   time: PgColumn;
   isDays: boolean;
+  /** What hours it covers, Unix seconds, the end not included; undefined: whole days. */
+  hours: { from: number; to: number } | undefined;
 }
 
 const DAY = 86_400;
@@ -98,7 +100,7 @@ function finePart(db: Database, { filter }: SumQuery, from: number, to: number):
   if (from >= to) return [];
   const { rollups } = db.t;
   const where = rollupWhere(db, filter, from, to);
-  return [{ table: rollups, where, each: where, time: rollups.hour, isDays: false }];
+  return [{ table: rollups, where, each: where, time: rollups.hour, isDays: false, hours: { from, to } }];
 }
 
 /** Hours from the sums by model. */
@@ -107,10 +109,10 @@ function modelPart(db: Database, { filter }: SumQuery, from: number, to: number)
   const { rollupsByModel } = db.t;
   const { hour } = rollupsByModel;
   const where = and(gte(hour, from), lt(hour, to), ...narrow(rollupsByModel, filter));
-  return [{ table: rollupsByModel, where, each: where, time: hour, isDays: false }];
+  return [{ table: rollupsByModel, where, each: where, time: hour, isDays: false, hours: { from, to } }];
 }
 
-type DayTable = Database["t"]["rollupsByUser" | "rollupsByToken" | "rollupsByChannel"];
+type DayTable = Database["t"]["rollupsByUser" | "rollupsByUserModel" | "rollupsByToken" | "rollupsByChannel"];
 
 /** Whole days, given as the table counts them: from included, to not included. */
 function dayPart(table: DayTable, filter: LogFilter, from: number, to: number): SumPart[] {
@@ -119,9 +121,9 @@ function dayPart(table: DayTable, filter: LogFilter, from: number, to: number): 
   const range = and(gte(day, from), lt(day, to), ...own);
   const days = Array.from({ length: Math.min((to - from) / DAY, MOST_DAYS + 1) }, (_, at) => from + at * DAY);
   const each = days.length > MOST_DAYS ? range : and(sql`${day} in (${sql.raw(days.join(", "))})`, ...own);
-  // A user or a key has one row a day.
+  // A user or a key has one row a day, or one for each model or key of the user.
   const isOne = filter.userId !== undefined || filter.tokenId !== undefined;
-  return [{ table, where: isOne ? each : range, each, time: day, isDays: true }];
+  return [{ table, where: isOne ? each : range, each, time: day, isDays: true, hours: undefined }];
 }
 
 /** The hours that lie behind no others: a day with its last hour among them is whole. */
@@ -174,12 +176,15 @@ function partsOf(db: Database, state: CoarseState | undefined, newest: number, q
 function dayTable(
   { t }: Database,
   fields: ReadonlySet<SumField>,
-  { tokenIds }: LogFilter,
+  { tokenIds, userId }: LogFilter,
 ): DayTable | undefined {
   if (isWithin(fields, ["modelName", "channelId", "group"])) return t.rollupsByChannel;
   if (isWithin(fields, ["userId"])) return t.rollupsByUser;
   // A list of keys comes with whose they are, and these have an index of their own.
-  return isWithin(fields, ["tokenId"]) && tokenIds === undefined ? t.rollupsByToken : undefined;
+  if (tokenIds !== undefined) return undefined;
+  if (isWithin(fields, ["tokenId", "userId"])) return t.rollupsByToken;
+  // Without a user in the filter the days of all users would be read.
+  return userId !== undefined && isWithin(fields, ["userId", "modelName"]) ? t.rollupsByUserModel : undefined;
 }
 
 /** Errors that a sum knows as the filter asks for them: those without a model may bear any name in their rows. */

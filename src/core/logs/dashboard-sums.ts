@@ -1,6 +1,6 @@
 // What the dashboard reads of the sums: its lines by time, who leads, and what the leaders used by time.
-// Refuses to read a user's far-flung hourly sums twice, and to add up figures that are not drawn.
-import { and, asc, desc, inArray, sql } from "drizzle-orm";
+// Refuses to read a user's far-flung sums twice, and to add up figures that are not drawn.
+import { and, inArray, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
 import { sumOf } from "../../db/database.ts";
@@ -8,12 +8,11 @@ import type { Database } from "../../db/database.ts";
 import type { Step, Stretch } from "../../shared/local-time.ts";
 import { sumParts } from "./coarse.ts";
 import type { SumField, SumPart } from "./coarse.ts";
-import { unitOf } from "./coarse-days.ts";
+import { dayOf, unitOf } from "./coarse-days.ts";
 import type { DashboardQuery, Dimension, Figure } from "./dashboard.ts";
+import { HOUR_SECONDS } from "./filter.ts";
 import type { LogFilter } from "./filter.ts";
 
-/** Series beyond are not counted one by one. */
-const MOST_RANKED = 50_000;
 /** A chart has no more series of its own. */
 const MOST_SERIES = 8;
 
@@ -43,32 +42,67 @@ export function tokenSum(table: SumPart["table"]): SQL {
 const figureOf = (table: SumPart["table"], figure: Figure): SQL | PgColumn =>
   ({ quota: table.quota, count: table.count, tokens: tokenSum(table) })[figure];
 
-/** Ids that the figure was used by, the largest first. */
-async function ranking(db: Database, query: DashboardQuery, { from, to, filter }: Span) {
-  const field = SERIES_FIELD[query.by];
-  const parts = await sumParts(db, { filter, from, to, by: [field] });
-  const found = await Promise.all(
-    parts.map(({ table, where }) => {
-      const column = table[field] as PgColumn;
-      const value = figureOf(table, query.figure);
-      return db.reader
-        .select({ id: sql<string | number>`${column}`.as("id"), value: sumOf(value).as("value") })
-        .from(table as PgTable)
-        .where(where)
-        .groupBy(column)
-        .orderBy(desc(sql`value`), asc(sql`id`))
-        .limit(MOST_RANKED);
-    }),
-  );
-  const sums = new Map<string | number, number>();
-  for (const { id, value } of found.flat()) sums.set(id, (sums.get(id) ?? 0) + value);
-  return inRank(sums);
+type Ids = readonly (string | number)[];
+
+interface Ranking {
+  /** Those that lead, the largest first, and how many there are in all. */
+  own: Ids;
+  size: number;
+  /** What each of them used in the hours that a part covers, by the hours' bounds. */
+  byHours: ReadonlyMap<string, readonly Ranked[]>;
 }
 
-/** Ids with a value, the largest first. */
-function inRank(sums: ReadonlyMap<string | number, number>): (string | number)[] {
-  return [...sums]
-    .filter(([, value]) => value > 0)
+interface Ranked {
+  id: string | number;
+  value: number;
+}
+
+const boundsOf = ({ hours }: SumPart): string => `${hours?.from}-${hours?.to}`;
+
+/** A number of a statement by hand. */
+const number = (name: string) => sql`d.${sql.identifier(name)}`.mapWith(Number);
+
+/** The leaders of what was made ready as `used`, with the figure of each and how many more there are. */
+const LEADERS = sql`leaders as (select id as leader, sum(value) as total, count(*) over () as size
+  from used group by id having sum(value) > 0 order by 2 desc, 1 limit ${sql.raw(String(MOST_SERIES))})`;
+
+/** Who leads: the database ranks all users and keys of a site, however many, and tells the few that are drawn. */
+async function ranking(db: Database, query: DashboardQuery, { from, to, filter }: Span): Promise<Ranking> {
+  const field = SERIES_FIELD[query.by];
+  const parts = await sumParts(db, { filter, from, to, by: [field] });
+  if (parts.length === 0) return { own: [], size: 0, byHours: new Map() };
+  const sums = parts.map(({ table, where }, at) => {
+    const column = table[field] as PgColumn;
+    const value = sumOf(figureOf(table, query.figure)).as("value");
+    const part = sql`${sql.raw(String(at))}`.as("part");
+    const sum = db.reader
+      .select({ part, id: sql`${column}`.as("id"), value })
+      .from(table as PgTable)
+      .where(where)
+      .groupBy(column);
+    return sql`select * from ${sum} as ${sql.raw(`of${at}`)}`;
+  });
+  const rows = await db.reader
+    .select({
+      part: number("part"),
+      id: sql<string | number>`d.id`,
+      value: number("value"),
+      total: number("total"),
+      size: number("size"),
+    })
+    .from(
+      sql`(with used as materialized (${sql.join(sums, sql` union all `)}), ${LEADERS}
+        select used.*, total, size from used join leaders on leader = used.id) as d`,
+    );
+  const byHours = parts.flatMap((part, at) =>
+    part.hours ? [[boundsOf(part), rows.filter((row) => row.part === at)] as const] : [],
+  );
+  return { own: inRank(rows), size: rows[0]?.size ?? 0, byHours: new Map(byHours) };
+}
+
+/** The ids of leaders, the largest first. */
+function inRank(rows: readonly { id: string | number; total: number }[]): Ids {
+  return [...new Map(rows.map(({ id, total }) => [id, total]))]
     .sort(([a, x], [b, y]) => y - x || (typeof a === "number" ? a - Number(b) : a < String(b) ? -1 : 1))
     .map(([id]) => id);
 }
@@ -136,8 +170,6 @@ export async function linesByUnit(db: Database, span: Span) {
   return (await Promise.all(parts.map((part) => linesOf(db, part, span)))).flat();
 }
 
-type Ids = readonly (string | number)[];
-
 interface UnitValue {
   unit: unknown;
   id: string | number;
@@ -159,21 +191,32 @@ export async function leadersByUnit(db: Database, query: DashboardQuery, span: S
   const field = SERIES_FIELD[query.by];
   const parts = await sumParts(db, { filter, from, to, by: [field], ...timeOf(span) });
   const [only] = parts;
-  if (filter.userId !== undefined && only && parts.length === 1 && !only.isDays)
-    return leadersAtOnce(db, query, span, only);
-  const ranked = await ranking(db, query, span);
-  const own = ranked.slice(0, MOST_SERIES);
-  if (own.length === 0) return { own, size: 0, rows: [] };
+  if (filter.userId !== undefined && only && parts.length === 1) return leadersAtOnce(db, query, span, only);
+  const { own, size, byHours } = await ranking(db, query, span);
+  if (own.length === 0) return { own, size, rows: [] };
   const found = await Promise.all(
-    parts.map((part) => {
+    parts.map(async (part) => {
+      const unit = onlyDayOf(part, span);
+      const known = unit === undefined ? undefined : byHours.get(boundsOf(part));
+      if (known) return known.map((row) => ({ ...row, unit }));
       const column = part.table[field] as PgColumn;
       return valuesOf(db, { ...part, where: and(part.each, inArray(column, [...own])) }, span, query);
     }),
   );
-  return { own, size: ranked.length, rows: found.flat() };
+  return { own, size, rows: found.flat() };
 }
 
-/** The same of a user's hourly sums: they lie far apart, so that they are read once for rank and bars. */
+/**
+ * The day of the hours of a part, as days are counted in sums; undefined where there are several, or hours are drawn. A range that
+ * begins within a day reads up to a day's hours of everybody, which is enough to do once: for the ranking.
+ */
+function onlyDayOf({ hours }: SumPart, { step, zone }: Span): number | undefined {
+  if (!hours || step === "hour") return undefined;
+  const day = dayOf(zone, hours.from);
+  return dayOf(zone, hours.to - HOUR_SECONDS) === day ? day : undefined;
+}
+
+/** The same of a user's sums: they lie far apart, so that they are read once for rank and bars. */
 async function leadersAtOnce(
   db: Database,
   query: DashboardQuery,
@@ -181,7 +224,6 @@ async function leadersAtOnce(
   part: SumPart,
 ): Promise<Leaders> {
   const units = valuesOf(db, part, span, query);
-  const number = (name: string) => sql`d.${sql.identifier(name)}`.mapWith(Number);
   const rows = await db.reader
     .select({
       unit: sql`d.unit`,
@@ -191,10 +233,8 @@ async function leadersAtOnce(
       size: number("size"),
     })
     .from(
-      sql`(with units as materialized ${units}, leaders as (select id as leader, sum(value) as total, count(*) over () as size
-          from units group by id having sum(value) > 0 order by 2 desc, 1 limit ${sql.raw(String(MOST_SERIES))})
-        select units.*, total, size from units join leaders on leader = units.id) as d`,
+      sql`(with used as materialized ${units}, ${LEADERS}
+        select used.*, total, size from used join leaders on leader = used.id) as d`,
     );
-  const totals = new Map(rows.map((row) => [row.id, row.total]));
-  return { own: inRank(totals), size: rows[0]?.size ?? 0, rows };
+  return { own: inRank(rows), size: rows[0]?.size ?? 0, rows };
 }

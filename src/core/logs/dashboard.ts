@@ -8,6 +8,7 @@ import { Failure } from "../../shared/failures.ts";
 import { barsOf, bucketNumber, stepFor, stretchesOf } from "../../shared/local-time.ts";
 import type { Step } from "../../shared/local-time.ts";
 import type { Deps } from "../deps.ts";
+import { inTurns } from "../kit/turns.ts";
 import { sumParts } from "./coarse.ts";
 import { leadersByUnit, linesByUnit, tokenSum } from "./dashboard-sums.ts";
 import type { Span } from "./dashboard-sums.ts";
@@ -111,12 +112,12 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
 
   const nowSeconds = Math.floor(deps.clock.nowMs() / 1000);
   const elapsed = Math.min(Math.max(nowSeconds - from, 0), to - from);
-  const [rows, { own, size, rows: leaders }, previous, unpriced] = await Promise.all([
-    linesByUnit(db, span),
-    leadersByUnit(db, query, span),
-    sumsBetween(deps, filter, from - (to - from), from - (to - from) + elapsed),
-    refusedUnpriced(deps, span),
-  ]);
+  const [rows, { own, size, rows: leaders }, previous, unpriced] = await inTurns(
+    () => linesByUnit(db, span),
+    () => leadersByUnit(db, query, span),
+    () => sumsBetween(deps, filter, from - (to - from), from - (to - from) + elapsed),
+    () => refusedUnpriced(deps, span),
+  );
   const names = await namesOf(deps, query.by, own);
 
   const zeros = (): number[] => Array.from(bars.at, () => 0);

@@ -6,6 +6,7 @@ import { contains, q, startsWith } from "../../db/database.ts";
 import type { Database, Orm, Steps } from "../../db/database.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import { LogType } from "../../shared/enums.ts";
+import { inTurns, nextTurn } from "../kit/turns.ts";
 import type { Deps, TokenAccount, UserAccount } from "../deps.ts";
 import { bounded, MOST_READ } from "./bounds.ts";
 import { END_OF_TIME, isSparse, isSummed, rareWhere, rawWhere } from "./filter.ts";
@@ -228,7 +229,10 @@ async function pageOf(
     return { items: read(rows), ...count, isCut };
   }
   const { limit, offset } = paging;
-  const [rows, count] = await Promise.all([listRows(deps, filter, limit, offset), countLogs(deps, filter)]);
+  const [rows, count] = await inTurns(
+    () => listRows(deps, filter, limit, offset),
+    () => countLogs(deps, filter),
+  );
   return { items: read(rows), ...count, isCut };
 }
 
@@ -375,11 +379,6 @@ export function* clearedSteps(db: Database, tx: Orm, moment: number): Steps<void
   );
 }
 
-/** Lets requests in between two pieces of a long deletion. */
-function breathe(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
 /**
  * Deletes rows older than the moment (Unix seconds, itself not included) and answers how many. Hourly sums stay. The
  * mark is set first, so that an audit in the middle compares no hour that is being cleared. `onBatch` hears how many are
@@ -413,6 +412,6 @@ export async function clearLogs(
     const gone = await deps.db.orm.delete(logs).where(inArray(logs.id, ids)).returning({ id: logs.id });
     deleted += gone.length;
     if (!onBatch(deleted)) return deleted;
-    await breathe();
+    await nextTurn();
   }
 }

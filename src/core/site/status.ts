@@ -1,7 +1,8 @@
 // The status payload: what every visitor's console needs to know of the site, secrets never.
 import { MAX_PASSWORD, MAX_USERNAME, MIN_PASSWORD } from "../../shared/name-limits.ts";
-import { BUILT_IN_IDS } from "../users/providers/built-in.ts";
+import { BUILT_IN_IDS, builtInProviders } from "../users/providers/built-in.ts";
 import { enabledProviders, shown } from "../users/providers/registry.ts";
+import type { IdentityProvider } from "../users/providers/types.ts";
 import { canReset } from "../users/password-reset.ts";
 import { termsVersion } from "../users/terms.ts";
 import type { Deps } from "../deps.ts";
@@ -35,11 +36,20 @@ export function firstWebChat(chats: readonly unknown[]): string {
   return "";
 }
 
-/** The server's address is the operator's word or nothing: a request's Host is anybody's. */
-export async function siteStatus(deps: Deps) {
-  const { options } = deps;
+export async function siteStatus(deps: Deps): Promise<SiteStatus> {
   const { done } = await setupState(deps);
-  const providers = await enabledProviders(deps);
+  return statusOf(deps, done, await enabledProviders(deps));
+}
+
+/** While the database is away: as of a site that has been set up, without the ways in that stand in its tables. */
+export function statusFromMemory(deps: Deps): SiteStatus {
+  const builtIn = builtInProviders(deps).filter(({ enabled }) => enabled);
+  return statusOf(deps, true, builtIn);
+}
+
+/** The server's address is the operator's word or nothing: a request's Host is anybody's. */
+function statusOf(deps: Deps, done: boolean, providers: readonly IdentityProvider[]) {
+  const { options } = deps;
   const isOn = (id: string): boolean => providers.some((each) => each.id === id);
   const custom = providers.filter(({ id }) => !BUILT_IN_IDS.has(id));
   return {
@@ -80,4 +90,4 @@ export async function siteStatus(deps: Deps) {
   };
 }
 
-export type SiteStatus = Awaited<ReturnType<typeof siteStatus>>;
+export type SiteStatus = ReturnType<typeof statusOf>;

@@ -83,6 +83,11 @@ export function isCurrent({ round, toldRound, isStale }: AccountCache, readRound
   return isTold || round - readRound <= MAX_UNTOLD_ROUNDS || isStale;
 }
 
+/** What was read or told until now is older than any round says: the process has rested since. */
+export function forgetTold(cache: AccountCache): void {
+  cache.round += MAX_UNTOLD_ROUNDS + 1;
+}
+
 /** The user's one object in the process, brought up to the row. */
 export function putUser(cache: AccountCache, row: UserRow): UserEntry {
   const { users, active, round } = cache;

@@ -1,11 +1,12 @@
 // In-memory accounts: users and API keys as the hot path reads them, filled on first use, bounded, kept true by every
 // write here and on other nodes. Refuses to let an older read overwrite a balance that was written meanwhile.
-import { addUser, createAccountCache, NEVER } from "./account-cache.ts";
-import type { AccountLimits } from "./account-cache.ts";
+import { addUser, createAccountCache, forgetTold, NEVER } from "./account-cache.ts";
+import type { AccountCache, AccountLimits } from "./account-cache.ts";
 import { createAccountLookups, MAX_KEY_LENGTH } from "./account-lookups.ts";
 import { createAccountQueries } from "./account-queries.ts";
 import { createReadsInFlight } from "./account-reads.ts";
-import { lookEvery } from "../../db/look-around.ts";
+import { lookAround } from "../../db/look-around.ts";
+import type { Look, LookAround } from "../../db/look-around.ts";
 import { createRowChanges } from "../../db/row-changes.ts";
 import { createAccountRefresh } from "./account-refresh.ts";
 import type { Deps, LedgerAccounts } from "../deps.ts";
@@ -13,6 +14,8 @@ import { sha256Hex } from "../kit/seal.ts";
 
 const LIMITS: AccountLimits = { maxTokens: 200_000, maxUsers: 200_000, maxMisses: 10_000 };
 const REFRESH_MS = 500;
+/** A process that rests has no account in use, so that nothing is asked. */
+const REST_MS = 2500;
 /** So long a call with an account that is not in memory waits for a database that is away. */
 const AWAY_WAIT_MS = 10_000;
 
@@ -24,6 +27,8 @@ export interface AccountsDeps extends Pick<Deps, "db" | "clock" | "logger"> {
   refreshMs?: number;
   /** Longest wait for a database that is away, in milliseconds. */
   databaseWaitMs?: number;
+  /** Whose timer brings the rounds; the process's own when absent. */
+  around?: LookAround;
 }
 
 export async function createAccounts({
@@ -33,6 +38,7 @@ export async function createAccounts({
   limits,
   refreshMs = REFRESH_MS,
   databaseWaitMs = AWAY_WAIT_MS,
+  around = lookAround,
 }: AccountsDeps): Promise<LedgerAccounts> {
   const isShared = db.kind === "postgres";
   const cache = createAccountCache({ ...LIMITS, ...limits });
@@ -79,15 +85,26 @@ export async function createAccounts({
   await db.onChange("users", { changed: rereading(lookups.reloadUser), lost });
   await db.onChange("tokens", { changed: rereading(lookups.reloadToken), lost });
 
-  const stop = isShared && refreshMs > 0 ? lookEvery(refreshMs, () => void refresh()) : undefined;
+  const stop = isShared && refreshMs > 0 ? startRounds({ around, cache, refresh }, refreshMs) : undefined;
+
+  const user: LedgerAccounts["user"] = (id) => {
+    const caughtUp = db.use();
+    const found = lookups.user(id);
+    return caughtUp ? both(found, caughtUp) : found;
+  };
+  const tokenByKey: LedgerAccounts["tokenByKey"] = (key) => {
+    const caughtUp = db.use();
+    const found = lookups.tokenByKey(key);
+    return caughtUp ? both(found, caughtUp) : found;
+  };
 
   return {
-    tokenByKey: lookups.tokenByKey,
-    user: lookups.user,
+    tokenByKey,
+    user,
     async userByAccessToken(accessToken) {
       if (accessToken === "" || accessToken.length > MAX_KEY_LENGTH) return undefined;
       const id = await queries.userIdByAccessToken(sha256Hex(accessToken));
-      return id === undefined ? undefined : lookups.user(id);
+      return id === undefined ? undefined : user(id);
     },
     // Other nodes need not wait until this one has read it again.
     async userChanged(id) {
@@ -131,4 +148,23 @@ export async function createAccounts({
       stop?.();
     },
   };
+}
+
+/** Rounds as long as accounts are in use; the first of those that come after a rest waits for its row. Returns what ends them. */
+function startRounds(
+  { around, cache, refresh }: { around: LookAround; cache: AccountCache; refresh: () => Promise<void> },
+  refreshMs: number,
+): () => void {
+  const come = ({ isWaking }: Look): void => {
+    if (isWaking) forgetTold(cache);
+    void refresh();
+  };
+  const ends = [around.lookEvery(refreshMs, come, REST_MS), around.restUnless(() => cache.active.size > 0)];
+  return () => ends.forEach((end) => end());
+}
+
+/** The account, once what else its call goes by is as new: channels, options, sessions. */
+async function both<T>(found: T | Promise<T>, caughtUp: Promise<void>): Promise<T> {
+  const [account] = await Promise.all([found, caughtUp]);
+  return account;
 }

@@ -50,7 +50,9 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
 
   test("every figure that is off by one is named with both figures", async () => {
     const { users, tokens, channels, rollups, logs, credits } = books.db.t;
-    const { rollupsByModel, rollupsByUser, rollupsByToken, rollupsByChannel, affinitySums } = books.db.t;
+    const { rollupsByModel, rollupsByUser, rollupsByUserModel, rollupsByToken, rollupsByChannel } =
+      books.db.t;
+    const { affinitySums } = books.db.t;
     const { orm } = books.db;
     const bump = [
       {
@@ -141,7 +143,8 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
           ["logs.count", `${userId}@${hour}`, 3, 2],
           ["rollups_by_channel.logged_count", `${channelId}@${MODEL}@default`, 3, 2],
           ["rollups_by_model.logged_count", `${hour}@${MODEL}`, 3, 2],
-          ["rollups_by_token.logged_count", String(tokenId), 3, 2],
+          ["rollups_by_token.logged_count", `${tokenId}@${userId}`, 3, 2],
+          ["rollups_by_user_model.logged_count", `${userId}@${MODEL}`, 3, 2],
           ["rollups_by_user.logged_count", String(userId), 3, 2],
           ["rollups.unsound", `${userId}@${hour}`, 0, 1],
         ],
@@ -157,7 +160,8 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
           ["logs.errors", `${userId}@${hour}`, 1, 0],
           ["rollups_by_channel.error_count", `${channelId}@${MODEL}@default`, 1, 0],
           ["rollups_by_model.error_count", `${hour}@${MODEL}`, 1, 0],
-          ["rollups_by_token.error_count", String(tokenId), 1, 0],
+          ["rollups_by_token.error_count", `${tokenId}@${userId}`, 1, 0],
+          ["rollups_by_user_model.error_count", `${userId}@${MODEL}`, 1, 0],
           ["rollups_by_user.error_count", String(userId), 1, 0],
         ],
       },
@@ -166,7 +170,7 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
           orm.update(rollupsByToken).set({ quota: sql`${rollupsByToken.quota} + ${by}` }),
         // What was charged is compared with these.
         expected: [
-          ["rollups_by_token.quota", String(tokenId), 350, 351],
+          ["rollups_by_token.quota", `${tokenId}@${userId}`, 350, 351],
           ["tokens.used_quota", String(tokenId), 351, 350],
         ],
       },
@@ -174,6 +178,11 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
         change: (by: number) =>
           orm.update(rollupsByUser).set({ cacheSaved: sql`${rollupsByUser.cacheSaved} + ${by}` }),
         expected: [["rollups_by_user.cache_saved", String(userId), 0, 1]],
+      },
+      {
+        change: (by: number) =>
+          orm.update(rollupsByUserModel).set({ quota: sql`${rollupsByUserModel.quota} + ${by}` }),
+        expected: [["rollups_by_user_model.quota", `${userId}@${MODEL}`, 350, 351]],
       },
       {
         change: (by: number) =>
@@ -265,7 +274,9 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
         .set({ promptTokens: sql`${rollups.promptTokens} + ${by}` })
         .where(and(eq(rollups.userId, userId), eq(rollups.tokenId, tokenId)));
     }
-    const OFF = ["channel", "model", "token", "user"].map((of) => `rollups_by_${of}.prompt_tokens`);
+    const OFF = ["channel", "model", "token", "user", "user_model"].map(
+      (of) => `rollups_by_${of}.prompt_tokens`,
+    );
     const sorted = ([read, remembered, what]: Awaited<ReturnType<typeof later>>) => [
       read,
       remembered,
@@ -302,8 +313,15 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
     });
 
     test("coarse sums that change alone have their month read again, each table's", async () => {
-      const { rollupsByModel, rollupsByUser, rollupsByToken, rollupsByChannel } = books.db.t;
-      for (const table of [rollupsByModel, rollupsByUser, rollupsByToken, rollupsByChannel]) {
+      const { rollupsByModel, rollupsByUser, rollupsByUserModel, rollupsByToken, rollupsByChannel } =
+        books.db.t;
+      for (const table of [
+        rollupsByModel,
+        rollupsByUser,
+        rollupsByUserModel,
+        rollupsByToken,
+        rollupsByChannel,
+      ]) {
         const change = (by: number) =>
           books.db.orm.update(table).set({ costNanos: sql`${table.costNanos} + ${by}` });
         await change(1);

@@ -11,7 +11,9 @@ import { settlementRow } from "../../../src/core/logs/rows.ts";
 import { NodeTaken, LeaseLost, takeLease } from "../../../src/core/ledger/node-lease.ts";
 import { connect } from "../../../src/db/connect.ts";
 import { createTestDatabase, createPostgresDatabase, DATABASE_KINDS } from "../../support/postgres.ts";
+import { handTurned } from "../../support/rest.ts";
 import { startServerProcess } from "../../support/server.ts";
+import { untilSo } from "../../support/turns.ts";
 import { MIGRATED, openBooks, requestId, settlement, silent, startBooks } from "./support.ts";
 import type { Books, TestBooks } from "./support.ts";
 
@@ -116,6 +118,35 @@ describe("a node's lease on PostgreSQL", () => {
     await lease.release();
   });
 
+  test("a process that rests renews as often as any other, and the first call after a rest finds that its node id was taken", async () => {
+    const hand = handTurned();
+    const { nodes } = books.db.t;
+    const own = eq(nodes.nodeId, "node-r");
+    const deps = { ...leaseDeps(elsewhere), nodeId: "node-r", lookEvery: hand.around.lookEvery };
+    const lease = await takeLease(deps);
+    let looks = 0;
+    lease.watchMark(() => looks++);
+    /** Whether a look that comes so long after the one before renews. */
+    async function renews(dueMs: number): Promise<boolean> {
+      await books.db.orm.update(nodes).set({ leaseUntil: 7 }).where(own);
+      const before = looks;
+      hand.look(dueMs);
+      await untilSo(() => looks > before);
+      const [row] = await books.db.orm.select({ until: nodes.leaseUntil }).from(nodes).where(own);
+      return row?.until !== 7;
+    }
+    const inUse = [];
+    for (let second = 1; second <= 10; second++) inUse.push(await renews(1000));
+    expect(inUse).toEqual([4, 9].reduce((all, at) => all.with(at, true), Array<boolean>(10).fill(false)));
+    expect([await renews(5000), await renews(5000)]).toEqual([true, true]);
+    hand.rest();
+    await books.db.orm.update(nodes).set({ incarnation: 99, place: "elsewhere" }).where(own);
+    expect(lease.isHeld).toBe(true);
+    hand.around.use();
+    await untilSo(() => !lease.isHeld);
+    await lease.release();
+  });
+
   test("whoever has the same directory takes over at once, and after a clean end everybody does", async () => {
     const pause = () => Promise.reject(new Error("it waited"));
     const place = books.dataDir;
@@ -133,8 +164,15 @@ describe("a node's lease on PostgreSQL", () => {
     await spend(books, user.id, 7);
     await books.ledger.flush();
     const { nodes, users, channels, rollups, logs } = books.db.t;
-    const { rollupsByModel, rollupsByUser, rollupsByChannel, rollupsByToken } = books.db.t;
-    const coarse = [rollupsByModel, rollupsByUser, rollupsByChannel, rollupsByToken] as const;
+    const { rollupsByModel, rollupsByUser, rollupsByUserModel, rollupsByChannel, rollupsByToken } =
+      books.db.t;
+    const coarse = [
+      rollupsByModel,
+      rollupsByUser,
+      rollupsByUserModel,
+      rollupsByChannel,
+      rollupsByToken,
+    ] as const;
     const tables = [users, channels, rollups, ...coarse, logs, nodes] as const;
     const before = await Promise.all(tables.map((table) => books.db.orm.select().from(table)));
     for (let call = 0; call < 5; call++) await spend(books, user.id, 7);

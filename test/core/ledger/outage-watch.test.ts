@@ -15,8 +15,8 @@ test("a database that only reads is away: its answers do not count until it take
     // As drizzle hands a statement on: the text tells writes from questions.
     execute(statement: { queryChunks: { value?: string[] }[] }) {
       asked++;
-      const isWrite = statement.queryChunks[0]?.value?.[0]?.startsWith("insert") === true;
-      if (!isReadOnly || !isWrite) return Promise.resolve([{ nodes: 2, rank: 0 }]);
+      const isWrite = statement.queryChunks[0]?.value?.[0]?.includes("insert") === true;
+      if (!isReadOnly || !isWrite) return Promise.resolve([{ others: 1, rank: 0 }]);
       refused++;
       return Promise.reject(Object.assign(new Error("read-only transaction"), { code: "25006" }));
     },

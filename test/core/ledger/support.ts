@@ -25,6 +25,7 @@ import type { OptionStore } from "../../../src/core/options/store.ts";
 import { createSealer, sha256Hex } from "../../../src/core/kit/seal.ts";
 import { connect } from "../../../src/db/connect.ts";
 import { q } from "../../../src/db/database.ts";
+import type { LookAround } from "../../../src/db/look-around.ts";
 import type { Database } from "../../../src/db/database.ts";
 import { migratePostgres } from "../../../src/db/migrate.ts";
 import { openPostgres } from "../../../src/db/postgres.ts";
@@ -79,6 +80,8 @@ export interface OpenOptions {
   durability?: Durability;
   refreshMs?: number;
   monotonicMs?: () => number;
+  /** Whose timer brings the rounds of accounts. */
+  around?: LookAround;
   balances?: BalanceWatch;
   /** Stands before the journal, for tests of a full disk. */
   wrapJournal?: (journal: Journal<LedgerItem>) => Journal<LedgerItem>;
@@ -109,6 +112,7 @@ export async function openBooks(open: OpenOptions): Promise<Books> {
     ...(limits ? { limits } : {}),
     ...(refreshMs === undefined ? {} : { refreshMs }),
     ...(open.databaseWaitMs === undefined ? {} : { databaseWaitMs: open.databaseWaitMs }),
+    ...(open.around ? { around: open.around } : {}),
   });
   const nodeId = open.nodeId ?? "node-a";
   const ledger = await createLedger({
@@ -199,7 +203,7 @@ export async function openBooks(open: OpenOptions): Promise<Books> {
 /** Books on a database of their own; further nodes may join it. */
 export interface TestBooks extends Books {
   database: TestDatabase;
-  join(nodeId: string, more?: Pick<OpenOptions, "refreshMs" | "wrap">): Promise<Books>;
+  join(nodeId: string, more?: Pick<OpenOptions, "refreshMs" | "wrap" | "around">): Promise<Books>;
 }
 
 export async function startBooks(

@@ -10,6 +10,7 @@ import { dayOf } from "../../../src/core/logs/coarse-days.ts";
 import { coarseState } from "../../../src/core/logs/coarse-state.ts";
 import { END_OF_TIME, HOUR_SECONDS, rareWhere, rawWhere, splitRange } from "../../../src/core/logs/filter.ts";
 import type { LogFilter } from "../../../src/core/logs/filter.ts";
+import { dashboard } from "../../../src/core/logs/dashboard.ts";
 import { namesGoneSteps } from "../../../src/core/logs/key-names.ts";
 import { logHistogram } from "../../../src/core/logs/histogram.ts";
 import { createLogClearing } from "../../../src/core/logs/clearing.ts";
@@ -153,6 +154,8 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
     { type: 0, from: DAY_AGO + 5 * HOUR_SECONDS + 77, to: NOW - 10 * HOUR_SECONDS - 55 },
     { type: 0, userId: users[1] ?? 0, ...everything },
     { type: 1, userId: users[1] ?? 0, ...everything },
+    { type: 2, userId: users[1] ?? 0, modelName: "gpt-4o", ...everything },
+    { type: 0, userId: users[0] ?? 0, modelName: "gpt%", from: DAY_AGO + 100, to: NOW - 100 },
     { type: 0, channelId: 99, ...everything },
     { type: 2, channelId: 2, ...everything },
     { type: 0, channelId: 1, group: "vip", from: DAY_AGO + 100, to: NOW - 100 },
@@ -243,6 +246,42 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
       expect(new Set(series.map((row) => `${row.created_at} ${row.model_name}`)).size).toBe(series.length);
       expect(series.every((row) => row.user_id === (id ?? 0))).toBe(true);
     }
+  });
+
+  test("days by model, key and channel are those of the plain rows, one user's too, of keys that others use", async () => {
+    const zone = "Asia/Kolkata";
+    const fields = { model: "modelName", key: "tokenId", channel: "channelId" } as const;
+    const dayHours = DAY_AGO - (DAY_AGO % HOUR_SECONDS);
+    for (const [by, field] of Object.entries(fields) as [keyof typeof fields, keyof LogRow][])
+      for (const userId of [undefined, ...users])
+        // Three days; and a range that begins and ends within days.
+        for (const [from, to] of [
+          [dayHours - 24 * HOUR_SECONDS, NOW + HOUR_SECONDS],
+          [dayHours + 5 * HOUR_SECONDS, dayHours + 60 * HOUR_SECONDS],
+        ] as const) {
+          const drawn = await dashboard(app.deps, {
+            userId,
+            from,
+            to,
+            step: "day",
+            figure: "quota",
+            by,
+            zone,
+          });
+          const calls = naive({ type: 2, ...(userId === undefined ? {} : { userId }), from, to: drawn.to });
+          const expected = new Map<string, number>();
+          for (const row of calls) {
+            const key = `${row[field]} ${dayOf(zone, row.createdAt - (row.createdAt % HOUR_SECONDS))}`;
+            expected.set(key, (expected.get(key) ?? 0) + row.quota);
+          }
+          const found = drawn.series.flatMap(({ id, values }) =>
+            values.flatMap((value, bar) =>
+              value === 0 ? [] : [[`${id} ${dayOf(zone, drawn.at[bar] ?? 0)}`, value] as [string, number]],
+            ),
+          );
+          expect(found.toSorted()).toEqual([...expected].filter(([, sum]) => sum > 0).toSorted());
+          expect(drawn.otherSize).toBe(0);
+        }
   });
 
   test("a range is cut into whole hours and the pieces beside them, without gap or overlap", () => {

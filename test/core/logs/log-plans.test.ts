@@ -18,6 +18,10 @@ const FEW_ROWS = 20_000;
 /** What no sum and no index knows: at most the newest 120,000 rows are read, and told as cut. */
 const BOUNDED = new Set(["list no row of the playground's matches"]);
 
+/** What is split by them for one user is read from days: its hours lie on as many pages as there are. */
+const SPLIT_BY_DAYS = /^dashboard by (model|key) of a user/;
+const DAYS_OF: Readonly<Record<string, string>> = { model: "user_model", key: "token" };
+
 interface Statement {
   text: string;
   params: unknown[];
@@ -115,6 +119,9 @@ describe.each(DATABASE_KINDS)("the log's statements on %s", (database) => {
       await ask();
       const own = statements().filter(({ text }) => /\bselect\b/i.test(text));
       asked.push(...own);
+      const split = SPLIT_BY_DAYS.exec(name);
+      if (split && !own.some(({ text }) => text.includes(`"rollups_by_${DAYS_OF[split[1] ?? ""]}"`)))
+        found.push(`${name}: no days of ${split[1]}`);
       for (const each of own)
         for (const fault of await faults(each)) found.push(`${name}: ${fault}: ${each.text.slice(0, 300)}`);
     }

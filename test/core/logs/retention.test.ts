@@ -1,8 +1,11 @@
 // Retention: calls and errors go when they are old enough, everything else stays, sums and books do not change, and on
 // PostgreSQL the months have parts of their own into which rows find their way.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { sql } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
+import type { PgTable } from "drizzle-orm/pg-core";
 import { audit } from "../../../src/core/ledger/audit.ts";
+import { COARSE } from "../../../src/core/logs/coarse-sums.ts";
+import { dashboard } from "../../../src/core/logs/dashboard.ts";
 import { END_OF_TIME } from "../../../src/core/logs/filter.ts";
 import { listLogs } from "../../../src/core/logs/list.ts";
 import { createLogPart, ensureLogParts, retainLogs } from "../../../src/core/logs/retention.ts";
@@ -63,6 +66,17 @@ describe.each(DATABASE_KINDS)("retention on %s", (database) => {
     return page.items.map((row) => [row.created_at, row.type] as const);
   };
 
+  /** Every table of sums, the hourly ones too. */
+  const allSums = async () => {
+    const { db } = app.deps;
+    const found: [string, string[]][] = [];
+    for (const table of ["rollups", ...COARSE.map(({ table }) => table)] as const) {
+      const rows = await db.orm.select().from(db.t[table] as PgTable);
+      found.push([table, rows.map((row) => JSON.stringify(row)).toSorted()]);
+    }
+    return found;
+  };
+
   test("old calls and errors go, all else stays where a list finds it; sums and books do not change", async () => {
     const days = ["2026-01-10", "2026-01-20", "2026-02-15", "2026-03-05"].map(day);
     for (const each of days) {
@@ -74,9 +88,18 @@ describe.each(DATABASE_KINDS)("retention on %s", (database) => {
     const before = await rowsOf();
     expect(before.filter(([, type]) => type === 2).length).toBe(4);
     const spent = await logStat(app.deps, { type: 2, from: 0, to: END_OF_TIME });
+    const sums = await allSums();
+    // Somebody else's, of months that have no part on PostgreSQL.
+    const { logs } = app.deps.db.t;
+    const many = { createdAt: day("2025-12-01"), type: 2, userId: user.id + 1, username: "gone" };
+    await app.deps.db.orm.insert(logs).values(Array.from({ length: 1100 }, () => many));
 
     const pauses: number[] = [];
-    const pause = async (ms: number) => void pauses.push(ms);
+    const left = [1100];
+    const pause = async (ms: number) => {
+      pauses.push(ms);
+      left.push(await app.deps.db.orm.$count(logs, eq(logs.username, many.username)));
+    };
     expect(await retainLogs(app.deps, 0, pause)).toBe(0);
     // 20 days before March 5 is February 13: January goes on either database.
     expect(await retainLogs(app.deps, 20, pause)).toBeGreaterThan(0);
@@ -87,7 +110,28 @@ describe.each(DATABASE_KINDS)("retention on %s", (database) => {
     expect(after).toEqual(before.filter((row) => !isGone(row)));
     expect(before.filter(isGone).length).toBe(4);
 
+    // In steps of 500 rows at most, others between them.
+    expect(left.at(-1)).toBe(0);
+    expect(Math.max(...left.slice(1).map((count, step) => (left[step] ?? 0) - count))).toBeLessThanOrEqual(
+      500,
+    );
+
     expect(await logStat(app.deps, { type: 2, from: 0, to: END_OF_TIME })).toEqual(spent);
+    expect(await allSums()).toEqual(sums);
+    expect(sums.every(([, rows]) => rows.length > 0)).toBe(true);
+    const [from, to] = [day("2026-01-01"), day("2026-03-10")];
+    const zone = app.deps.options.get("site.time_zone");
+    const drawn = await dashboard(app.deps, {
+      userId: user.id,
+      from,
+      to,
+      figure: "count",
+      by: "model",
+      zone,
+    });
+    expect(drawn.series.map(({ id, values }) => [id, values.reduce((sum, each) => sum + each, 0)])).toEqual([
+      ["m", 4],
+    ]);
     expect((await audit(app.deps.db)).differences).toEqual([]);
     if (database === "sqlite") expect(pauses.every((ms) => ms === 20) && pauses.length > 0).toBe(true);
   });

@@ -1,0 +1,171 @@
+// Whether PostgreSQL is there at all, for those who only read: where it has gone silent, reads that wait for it are refused within
+// some seconds, and new ones at once, until it says something again.
+// Refuses to judge one query: a long one is silent while it works, and so is a pool that is full of them. Nothing of the pool's
+// must have been answered, and nobody must answer at the door. Refuses to touch writes: whoever lost an answer does not know
+// whether it was committed.
+import { connect } from "node:net";
+import type { Sql } from "postgres";
+import { isAway } from "./away.ts";
+import { DatabaseSilent } from "./deadline.ts";
+import { lookEvery } from "./look-around.ts";
+
+const LOOK_MS = 500;
+/** A look that is so late was kept from it: this process stood still, and has not read what came meanwhile. */
+const LATE_MS = 2000;
+/** Of the time after which somebody knocks, so much is waited for an answer. */
+const KNOCK_SHARE = 2 / 3;
+/** A process that was busy reads first what has arrived meanwhile. */
+const GRACE_MS = 50;
+/** While nobody answers it is tried again after so long: the next call must not wait for that. */
+const AGAIN_MS = 250;
+/** A door at which somebody answered is left in peace for so long. */
+const PEACE_MS = 1000;
+/** SSLRequest of the PostgreSQL protocol: whoever serves it answers by one byte, before anybody has said who he is. */
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+/** Somebody is there, and wants nothing of this: sessions end by themselves, and tell it. */
+const TURNED_AWAY = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE"]);
+
+/** What of the driver's query decides its end (postgres 3.4.9, src/query.js). */
+interface DriverQuery {
+  executed: boolean;
+  resolve: (answer: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Where the server listens, as the driver has read it. */
+interface Door {
+  host: readonly string[];
+  port: readonly number[];
+  path?: string | false | undefined;
+}
+
+export interface Presence {
+  /** Of each statement outside a transaction, before it is sent. What only reads is refused from here on while nobody is there. */
+  attend(query: ReturnType<Sql["unsafe"]>, text: string): void;
+  close(): void;
+}
+
+const WRITES = /\b(?:insert|update|delete|merge|nextval|setval|pg_notify)\b/i;
+
+/** In doubt it is none. */
+function isRead(text: string): boolean {
+  if (!/^[\s(]*(?:select|with)\b/i.test(text)) return false;
+  return !WRITES.test(text);
+}
+
+/** Whether anybody answers at this address within the time, be it by turning it away. Never rejects. */
+function answersAt(to: { host: string; port: number } | { path: string }, limitMs: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect(to, () => socket.write(SSL_REQUEST));
+  let limit = setTimeout(() => {
+    limit = setTimeout(() => resolve(false), GRACE_MS);
+  }, limitMs);
+  socket.once("data", () => resolve(true));
+  socket.once("error", ({ code = "" }: NodeJS.ErrnoException) => resolve(TURNED_AWAY.has(code)));
+  socket.once("end", () => resolve(true));
+  return promise.finally(() => {
+    clearTimeout(limit);
+    socket.on("error", () => undefined);
+    socket.destroy();
+  });
+}
+
+async function isAnswered({ host, port, path }: Door, limitMs: number): Promise<boolean> {
+  if (path) return answersAt({ path }, limitMs);
+  const all = host.map((each, at) => answersAt({ host: each, port: port[at] ?? 5432 }, limitMs));
+  return (await Promise.all(all)).includes(true);
+}
+
+/** Knocks once a read has waited for `quietMs` milliseconds and none of the pool's statements was answered for as long. */
+export function createPresence(door: Door, quietMs: number): Presence {
+  /** Reads without an answer, and since when. */
+  const waiting = new Map<DriverQuery, number>();
+  let stop: (() => void) | undefined;
+  let again: ReturnType<typeof setTimeout> | undefined;
+  let heardAtMs = performance.now();
+  let lookedAtMs = 0;
+  let peaceUntilMs = 0;
+  let isKnocking = false;
+  let isSilent = false;
+  let isClosed = false;
+
+  function heard(): void {
+    heardAtMs = performance.now();
+    isSilent = false;
+  }
+
+  async function knock(): Promise<void> {
+    isKnocking = true;
+    const beforeMs = heardAtMs;
+    const isThere = await isAnswered(door, quietMs * KNOCK_SHARE);
+    isKnocking = false;
+    if (isClosed) return;
+    if (isThere) {
+      isSilent = false;
+      peaceUntilMs = performance.now() + PEACE_MS;
+    }
+    // The pool may have heard something meanwhile.
+    if (isThere || heardAtMs !== beforeMs) return;
+    isSilent = true;
+    const all = [...waiting.keys()];
+    waiting.clear();
+    for (const query of all) query.reject(new DatabaseSilent());
+    again = setTimeout(() => void knock(), AGAIN_MS);
+    again.unref();
+  }
+
+  function look(): void {
+    const nowMs = performance.now();
+    if (nowMs - lookedAtMs > LATE_MS) heardAtMs = nowMs;
+    lookedAtMs = nowMs;
+    const [oldestMs] = waiting.values();
+    if (oldestMs === undefined) {
+      stop?.();
+      stop = undefined;
+      return;
+    }
+    const isQuiet = nowMs - Math.max(oldestMs, heardAtMs) >= quietMs && nowMs >= peaceUntilMs;
+    if (isQuiet && !isKnocking && !isSilent) void knock();
+  }
+
+  function wait(query: DriverQuery): void {
+    waiting.set(query, performance.now());
+    if (stop) return;
+    lookedAtMs = performance.now();
+    stop = lookEvery(LOOK_MS, look);
+  }
+
+  function refuse(query: DriverQuery): void {
+    // It is never sent, and whoever does not wait for it is no unhandled rejection.
+    query.executed = true;
+    void Promise.prototype.then.call(query, undefined, () => undefined);
+    query.reject(new DatabaseSilent());
+  }
+
+  return {
+    attend(sent, text) {
+      const query = sent as unknown as DriverQuery;
+      const reads = isRead(text);
+      if (reads && isSilent) return refuse(query);
+      const { resolve, reject } = query;
+      query.resolve = (answer) => {
+        waiting.delete(query);
+        heard();
+        resolve(answer);
+      };
+      query.reject = (error) => {
+        waiting.delete(query);
+        // A lost connection is no word of the server's.
+        if (!isAway(error)) heard();
+        reject(error);
+      };
+      if (reads) wait(query);
+    },
+    close() {
+      isClosed = true;
+      stop?.();
+      clearTimeout(again);
+      waiting.clear();
+    },
+  };
+}

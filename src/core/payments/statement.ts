@@ -2,16 +2,19 @@
 // Refuses to reckon by anything but the books: credits to the second, use by the hour, as both stand in the tables.
 import { and, asc, eq, gt, gte, lt, sql } from "drizzle-orm";
 import { sumOf } from "../../db/database.ts";
+import type { Database } from "../../db/database.ts";
 import { refuse } from "../../shared/failures.ts";
 import { offsetSeconds, startOfDay, stretchesOf } from "../../shared/local-time.ts";
 import type { Deps } from "../deps.ts";
 import { minorText } from "../../shared/currencies.ts";
+import { totalOf } from "../logs/coarse.ts";
 import { unitOf } from "../logs/coarse-days.ts";
 import { creditedOrders } from "./order-list.ts";
 
 type StatementDeps = Pick<Deps, "db" | "clock" | "options" | "rails">;
 
 const HOUR = 3600;
+const YEAR_SECONDS = 365 * 24 * HOUR;
 const NOON_HOURS = 12;
 /** Of the list of months that have a statement. */
 const MOST_MONTHS = 240;
@@ -66,7 +69,7 @@ async function useLines(
 ): Promise<UseLine[]> {
   if (to <= from) return [];
   const { rollups } = db.t;
-  const inner = db.orm
+  const inner = db.reader
     .select({
       unit: unitOf(rollups.hour, "day", stretchesOf(from, to, zone)).as("unit"),
       model: rollups.modelName,
@@ -86,7 +89,7 @@ async function useLines(
       ),
     )
     .as("found");
-  const rows = await db.orm
+  const rows = await db.reader
     .select({
       unit: inner.unit,
       model: inner.model,
@@ -123,6 +126,22 @@ async function useBeforeSums({ db }: StatementDeps, userId: number): Promise<Bef
   return row ?? { used: 0, at: 0 };
 }
 
+/** What hourly sums say was used before an hour: by days, of a year at a time, because the hours of a user lie far apart. */
+async function usedBefore(db: Database, userId: number, before: number): Promise<number> {
+  const { rollups } = db.t;
+  const [first] = await db.reader
+    .select({ hour: sql<number | null>`min(${rollups.hour})` })
+    .from(rollups)
+    .where(eq(rollups.userId, userId));
+  let used = 0;
+  for (let from = Number(first?.hour ?? before); from < before; from += YEAR_SECONDS) {
+    const to = Math.min(before, from + YEAR_SECONDS);
+    const filter = { type: 0, userId, from, to };
+    used += await totalOf(db, { filter, from, to }, ({ quota }) => quota);
+  }
+  return used;
+}
+
 /** Balance that the books had before: credits to the second, use to the hour. */
 async function balanceBefore(
   { db }: StatementDeps,
@@ -130,16 +149,13 @@ async function balanceBefore(
   from: number,
   beforeSums: BeforeSums,
 ): Promise<number> {
-  const { credits, rollups } = db.t;
+  const { credits } = db.t;
   const [came] = await db.orm
     .select({ sum: sumOf(credits.amount) })
     .from(credits)
     .where(and(eq(credits.userId, userId), lt(credits.createdAt, from)));
-  const [went] = await db.orm
-    .select({ sum: sumOf(rollups.quota) })
-    .from(rollups)
-    .where(and(eq(rollups.userId, userId), lt(rollups.hour, wholeHour(from))));
-  return (came?.sum ?? 0) - (went?.sum ?? 0) - (beforeSums.at < from ? beforeSums.used : 0);
+  const went = await usedBefore(db, userId, wholeHour(from));
+  return (came?.sum ?? 0) - went - (beforeSums.at < from ? beforeSums.used : 0);
 }
 
 /** Lines of one key as one, in the order in which the keys came. */

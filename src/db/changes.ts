@@ -265,6 +265,8 @@ function createRounds(versions: Versions, deps: ChangeFeedDeps, listen: () => Pr
 
   /** A version that is behind was announced while the process rested, or is on its way: the next round knows. */
   async function catchUp(): Promise<void> {
+    // One that is under way may have asked before what the caller must know was committed.
+    if (comparing) await comparing;
     if (await round()) {
       await Bun.sleep(ON_ITS_WAY_MS);
       await round();

@@ -26,7 +26,8 @@ const POLL_MS = 500;
 const ON_ITS_WAY_MS = 250;
 /**
  * While the process rests: announcements are heard as quickly as ever, and what nobody announced matters to nobody until
- * somebody wakes it, who waits for a round. Together with an answer it stays below the five seconds after which the database counts as away.
+ * somebody wakes it, who waits for a round. An answer within two seconds comes
+ * before the five after which the database counts as away.
  */
 const REST_MS = 2500;
 /** A connection that is open and silent is given up then: the next round asks again. */

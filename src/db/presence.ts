@@ -7,7 +7,6 @@ import { connect } from "node:net";
 import type { Sql } from "postgres";
 import { isAway } from "./away.ts";
 import { DatabaseSilent } from "./deadline.ts";
-import { lookEvery } from "./look-around.ts";
 
 const LOOK_MS = 500;
 /** A look that is so late was kept from it: this process stood still, and has not read what came meanwhile. */
@@ -80,7 +79,8 @@ async function isAnswered({ host, port, path }: Door, limitMs: number): Promise<
 export function createPresence(door: Door, quietMs: number): Presence {
   /** Reads without an answer, and since when. */
   const waiting = new Map<DriverQuery, number>();
-  let stop: (() => void) | undefined;
+  /** One for all who wait, and none of those that others share: reads come and go. */
+  let timer: ReturnType<typeof setInterval> | undefined;
   let again: ReturnType<typeof setTimeout> | undefined;
   let heardAtMs = performance.now();
   let lookedAtMs = 0;
@@ -120,8 +120,8 @@ export function createPresence(door: Door, quietMs: number): Presence {
     lookedAtMs = nowMs;
     const [oldestMs] = waiting.values();
     if (oldestMs === undefined) {
-      stop?.();
-      stop = undefined;
+      clearInterval(timer);
+      timer = undefined;
       return;
     }
     const isQuiet = nowMs - Math.max(oldestMs, heardAtMs) >= quietMs && nowMs >= peaceUntilMs;
@@ -130,9 +130,10 @@ export function createPresence(door: Door, quietMs: number): Presence {
 
   function wait(query: DriverQuery): void {
     waiting.set(query, performance.now());
-    if (stop) return;
+    if (timer) return;
     lookedAtMs = performance.now();
-    stop = lookEvery(LOOK_MS, look);
+    timer = setInterval(look, LOOK_MS);
+    timer.unref();
   }
 
   function refuse(query: DriverQuery): void {
@@ -163,7 +164,7 @@ export function createPresence(door: Door, quietMs: number): Presence {
     },
     close() {
       isClosed = true;
-      stop?.();
+      clearInterval(timer);
       clearTimeout(again);
       waiting.clear();
     },

@@ -10,8 +10,8 @@ const ENTERED_LIMIT_MS = 10_000;
 /** Work of the machine until everything is entered and seen, where nothing else wants it. */
 const ENTERED_WORK_MS = 1000;
 const LOOK_MS = 100;
-/** Longer than the longest stream of the load. */
-const READ_ON_MS = 3000;
+/** Work of the machine from the upstream's last word to the synced line in the journal, where nothing else wants it. */
+const RECORDED_WORK_MS = 300;
 /** A stream that was left in the middle is read on for so long, for its usage. */
 const COUNTED_READ_ON_MS = 2000;
 /** Work of the machine on the end of a stream that is read on, where nothing else wants it. */
@@ -28,6 +28,8 @@ const MOST_TOLD = 3;
 /** A row of the log of what was charged. */
 interface Row {
   requestId: string;
+  /** The call that its upstream says that it is of; "" where its upstream was not heard. */
+  callId: string;
   tokenId: number;
   input: number;
   output: number;
@@ -63,10 +65,11 @@ const isAnswered = ({ key, outcome }: Call): boolean =>
 
 async function rowsOf(wide: WideSite): Promise<Row[]> {
   const text = `select request_id, token_id, prompt_tokens, completion_tokens, quota,
-    other::json->>'end_reason' as reason from logs where type = 2`;
+    other::json->>'end_reason' as reason, coalesce(other::json->'admin_info'->>'upstream_id', '') as call_id from logs where type = 2`;
   const rows = await wide.withBooks((books) => books.ask(text));
   return rows.map((row) => ({
     requestId: String(row["request_id"]),
+    callId: String(row["call_id"]),
     tokenId: Number(row["token_id"]),
     input: Number(row["prompt_tokens"]),
     output: Number(row["completion_tokens"]),
@@ -83,18 +86,21 @@ function billedOf(wide: WideSite): Map<string, Usage> {
   return billed;
 }
 
-function wasKilled({ kind, node, outcome, beganMs, endedMs }: Call, kills: readonly Kill[]): boolean {
-  if (outcome.isWhole) return false;
-  // What a client has left is read on.
-  const untilMs = endedMs + (kind === "left" ? READ_ON_MS : 0);
-  return kills.some((kill) => kill.node === node && beganMs <= kill.atMs && untilMs >= kill.atMs);
-}
-
 interface Usage {
   input: number;
   output: number;
   /** When the upstream said so. */
   atMs: number;
+}
+
+/**
+ * Whether the charge may be in no book. What was not answered to its end may be lost with the process that served it, as long as its
+ * line in the journal was not synced (operations R2.6): until then it was killed, and not before the call began.
+ */
+function mayBeLost({ node, outcome, beganMs }: Call, usage: Usage, { kills, stretch }: Harm): boolean {
+  if (outcome.isWhole) return false;
+  const recordedMs = usage.atMs + RECORDED_WORK_MS * stretch;
+  return kills.some((kill) => kill.node === node && beganMs <= kill.atMs && kill.atMs <= recordedMs);
 }
 
 /**
@@ -114,75 +120,52 @@ function agree(row: Row, usage: Usage, call: Call, { stills, stretch }: Harm): b
 }
 
 /** Ends of calls whose client had left, and whose upstream was not heard out. */
-const UNHEARD: ReadonlySet<string> = new Set(["abandoned", "draining", "client-gone"]);
+const UNHEARD: ReadonlySet<string> = new Set(["abandoned", "draining"]);
 
 /** Compares callers and upstream with the rows; what is not right, in words. */
 function compare(wide: WideSite, rows: readonly Row[], harm: Harm): string[] {
-  const { kills } = harm;
   const findings: string[] = [];
   const byRequest = new Map<string, Row>();
+  const byCall = new Map<string, Row>();
   for (const row of rows) {
-    if (byRequest.has(row.requestId)) findings.push(`charged twice: ${row.requestId}`);
-    byRequest.set(row.requestId, row);
+    const { requestId, callId } = row;
+    if (byRequest.has(requestId)) findings.push(`charged twice: ${requestId}`);
+    if (byCall.has(callId)) findings.push(`charged twice: ${callId}`);
+    byRequest.set(requestId, row);
+    if (callId !== "") byCall.set(callId, row);
     if (row.quota !== row.input * INPUT_PRICE + row.output * OUTPUT_PRICE)
-      findings.push(`charged ${row.quota} for ${row.input} and ${row.output} tokens: ${row.requestId}`);
+      findings.push(`charged ${row.quota} for ${row.input} and ${row.output} tokens: ${requestId}`);
   }
   const billed = billedOf(wide);
-  const unexplained = new Set(byRequest.keys());
-  const nameless: { call: Call; usage: Usage }[] = [];
+  const unexplained = new Set(rows);
+  const rowless: Call[] = [];
   for (const call of wide.load.calls) {
-    const row = byRequest.get(call.outcome.requestId);
+    // Whoever left before the first byte knows no request id; the upstream knows whose answer it was.
+    const row = byCall.get(call.id) ?? byRequest.get(call.outcome.requestId);
     const usage = billed.get(call.id);
-    if (row) unexplained.delete(row.requestId);
-    if (!row && isAnswered(call))
-      findings.push(`answered and in no book: ${call.id}, ${call.outcome.requestId}`);
+    const who = `${call.id} (${call.kind}, node ${call.node}, status ${call.outcome.status}, ${Math.round(call.beganMs)} to ${Math.round(call.endedMs)} ms)`;
+    if (row) unexplained.delete(row);
+    else rowless.push(call);
+    if (row && call.outcome.requestId !== "" && row.requestId !== call.outcome.requestId)
+      findings.push(`answered as ${call.outcome.requestId}, charged as ${row.requestId}: ${who}`);
+    if (!row && isAnswered(call)) findings.push(`answered and in no book: ${who}, ${call.outcome.requestId}`);
+    else if (!row && usage && !mayBeLost(call, usage, harm))
+      findings.push(`billed by the upstream and in no book: ${JSON.stringify(usage)}, ${who}`);
     else if (row && usage && !agree(row, usage, call, harm))
       findings.push(
-        `the upstream billed ${JSON.stringify(usage)}, the book has ${JSON.stringify(row)}: ${call.id} (${call.kind}, ` +
-          `node ${call.node}, ${Math.round(call.beganMs)} to ${Math.round(call.endedMs)} ms)`,
+        `the upstream billed ${JSON.stringify(usage)}, the book has ${JSON.stringify(row)}: ${who}`,
       );
-    else if (!row && usage) nameless.push({ call, usage });
   }
-  // Whoever left before the first byte knows no request id: key and usage must do. Equal usage first, for all of them: what
-  // merely agrees with one call may be another's own row.
-  const matched = new Set<Call>();
-  const isSame = ({ input, output }: Row, usage: Usage): boolean =>
-    input === usage.input && output === usage.output;
-  for (const fits of [isSame, agree])
-    for (const { call, usage } of nameless) {
-      if (matched.has(call)) continue;
-      const own = [...unexplained]
-        .flatMap((id) => byRequest.get(id) ?? [])
-        .filter(({ tokenId }) => tokenId === call.key?.tokenId);
-      const found = own.find((row) => fits(row, usage, call, harm))?.requestId;
-      if (found === undefined) continue;
-      unexplained.delete(found);
-      matched.add(call);
-    }
-  for (const { call } of nameless)
-    if (!matched.has(call) && !wasKilled(call, kills))
-      findings.push(
-        `billed by the upstream and in no book: ${call.id} (${call.kind}, node ${call.node}, status ${call.outcome.status})`,
-      );
-  // Whoever left before the first byte, and whose upstream was hung up on before it billed, pays for the prompt all the same.
-  for (const call of wide.load.calls.filter(
-    ({ kind, outcome }) => kind === "left" && outcome.requestId === "",
-  )) {
-    if (matched.has(call) || billed.has(call.id)) continue;
-    const found = [...unexplained].find((id) => {
-      const row = byRequest.get(id);
-      return row?.tokenId === call.key?.tokenId && UNHEARD.has(row?.reason ?? "");
-    });
-    if (found !== undefined) unexplained.delete(found);
-  }
-  // A process that was killed between the charge and the answer: its caller knows no request id, its upstream a broken socket.
-  for (const call of wide.load.calls.filter((each) => each.key && wasKilled(each, kills))) {
-    if (byRequest.has(call.outcome.requestId) || matched.has(call)) continue;
-    const found = [...unexplained].find((id) => byRequest.get(id)?.tokenId === call.key?.tokenId);
-    if (found !== undefined) unexplained.delete(found);
+  // Whoever left before the first byte, and whose upstream was hung up on before it said a word, pays for the prompt all the same.
+  for (const { kind, key, outcome } of rowless) {
+    if (kind !== "left" || outcome.requestId !== "") continue;
+    const found = [...unexplained].find(
+      ({ callId, tokenId, reason }) => callId === "" && tokenId === key?.tokenId && UNHEARD.has(reason),
+    );
+    if (found) unexplained.delete(found);
   }
   return findings.concat(
-    [...unexplained].map((id) => `in the book, and nobody called: ${JSON.stringify(byRequest.get(id))}`),
+    [...unexplained].map((row) => `in the book, and nobody called: ${JSON.stringify(row)}`),
   );
 }
 

@@ -127,7 +127,7 @@ export function createLoad({ urls, keys, rootHeaders, random }: LoadSite): Load 
   async function infer(call: Call, key: LoadKey): Promise<void> {
     const { kind, id } = call;
     const words = 1 + whole(MOST_WORDS);
-    const plan: CallPlan = { id, words, input: 3 + whole(8), firstMs: whole(60) };
+    const plan: CallPlan = { id, isNamed: true, words, input: 3 + whole(8), firstMs: whole(60) };
     const isAlone = kind === "probe" || wantsOwn();
     // A limit is what clients of small balances send.
     const fields = kind === "heavy" ? MANY_FIELDS : key.isPoor ? { max_tokens: words } : {};

@@ -13,6 +13,8 @@ const MODEL = "mock";
 export interface CallPlan {
   /** Names the call in the upstream's books. */
   id: string;
+  /** The answer carries the call's name as x-request-id: the gateway's row then tells which call it is of, whoever was answered. */
+  isNamed?: boolean;
   /** Words of the answer; a limit that the request carries is obeyed, as providers do. */
   words?: number;
   /** Input tokens that it reports. */
@@ -58,6 +60,7 @@ function planIn(body: string): CallPlan {
     status: number("status", 200),
     bytes: number("bytes", 0),
     list: read.get("list") === "true",
+    isNamed: read.get("isNamed") === "true",
     deaf: read.get("deaf") === "true",
   };
 }
@@ -320,8 +323,9 @@ async function play(plan: Required<CallPlan>, format: Format, call: Billed, answ
   const words = plan.deaf ? plan.words : Math.min(plan.words, call.limit ?? plan.words);
   const reason = words < plan.words ? "length" : "stop";
   const usage = plan.usage === "none" ? undefined : { input: plan.input, output: words };
+  const name = plan.isNamed ? { "x-request-id": plan.id } : {};
   if (!call.isStream) {
-    answer.writeHead(200, { "content-type": "application/json" });
+    answer.writeHead(200, { "content-type": "application/json", ...name });
     if (plan.bytes > 0) {
       const text = JSON.stringify(format.whole("@@", reason, usage));
       const [before = "", after = ""] = text.split("@@");
@@ -336,7 +340,7 @@ async function play(plan: Required<CallPlan>, format: Format, call: Billed, answ
     call.isWhole = true;
     return;
   }
-  answer.writeHead(200, { "content-type": "text/event-stream" });
+  answer.writeHead(200, { "content-type": "text/event-stream", ...name });
   answer.flushHeaders();
   if (!(await write(answer, format.begin(plan.input)))) return;
   while (call.given < words) {

@@ -7,6 +7,7 @@ import { refuse } from "../../shared/failures.ts";
 import { offsetSeconds, startOfDay, stretchesOf } from "../../shared/local-time.ts";
 import type { Deps } from "../deps.ts";
 import { minorText } from "../../shared/currencies.ts";
+import { nextTurn } from "../kit/turns.ts";
 import { totalOf } from "../logs/coarse.ts";
 import { unitOf } from "../logs/coarse-days.ts";
 import { creditedOrders } from "./order-list.ts";
@@ -101,6 +102,8 @@ async function useLines(
     .from(inner)
     .groupBy(inner.unit, inner.model, inner.tokenId)
     .orderBy(asc(inner.unit), asc(inner.model), asc(inner.tokenId));
+  // Thousands of them were made ready just now.
+  await nextTurn();
   // The unit is midnight by the local clock.
   return rows.map(({ unit, ...line }) => ({
     ...line,
@@ -165,12 +168,12 @@ function summed<K extends string | number>(
 ): [K, Use][] {
   const sums = new Map<K, Use>();
   for (const line of lines) {
-    const sum = sums.get(keyOf(line)) ?? { count: 0, tokens: 0, quota: 0 };
-    sums.set(keyOf(line), {
-      count: sum.count + line.count,
-      tokens: sum.tokens + line.tokens,
-      quota: sum.quota + line.quota,
-    });
+    const key = keyOf(line);
+    let sum = sums.get(key);
+    if (!sum) sums.set(key, (sum = { count: 0, tokens: 0, quota: 0 }));
+    sum.count += line.count;
+    sum.tokens += line.tokens;
+    sum.quota += line.quota;
   }
   return [...sums];
 }
@@ -250,6 +253,7 @@ export async function statementOf(
     row.kind === IMPORT ? { ...row, amount: row.amount - beforeSums.used } : row,
   );
   const lines = await useLines(deps, userId, { from: wholeHour(from), to: wholeHour(to), zone });
+  await nextTurn();
   const { paid, keys } = await namesOf(deps, userId);
   const [held] = await db.orm
     .select({ sum: sumOf(reservations.amount) })

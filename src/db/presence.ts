@@ -6,7 +6,6 @@
 import { connect, isIP } from "node:net";
 import type { Sql } from "postgres";
 import { DatabaseSilent } from "./deadline.ts";
-import { lookEvery } from "./look-around.ts";
 
 const LOOK_MS = 500;
 /** A look that is so late was kept from it: this process stood still, and has not read what came meanwhile. */
@@ -102,7 +101,8 @@ async function isAnswered({ host, port, path }: Door, limitMs: number): Promise<
 export function createPresence(door: Door, quietMs: number): Presence {
   /** Reads without an answer, and since when. */
   const waiting = new Map<DriverQuery, number>();
-  let stop: (() => void) | undefined;
+  /** One for all who wait, and none of those that others share: reads come and go. */
+  let timer: ReturnType<typeof setInterval> | undefined;
   let again: ReturnType<typeof setTimeout> | undefined;
   let heardAtMs = performance.now();
   let lookedAtMs = 0;
@@ -149,8 +149,8 @@ export function createPresence(door: Door, quietMs: number): Presence {
     if (nowMs - lookedAtMs > LATE_MS) heardAtMs = nowMs;
     lookedAtMs = nowMs;
     if (waiting.size === 0) {
-      stop?.();
-      stop = undefined;
+      clearInterval(timer);
+      timer = undefined;
       return;
     }
     if (isQuiet(nowMs) && nowMs >= peaceUntilMs && !isKnocking && !isSilent) void knock();
@@ -158,9 +158,10 @@ export function createPresence(door: Door, quietMs: number): Presence {
 
   function wait(query: DriverQuery): void {
     waiting.set(query, performance.now());
-    if (stop) return;
+    if (timer) return;
     lookedAtMs = performance.now();
-    stop = lookEvery(LOOK_MS, look);
+    timer = setInterval(look, LOOK_MS);
+    timer.unref();
   }
 
   function refuse(query: DriverQuery): void {
@@ -196,7 +197,7 @@ export function createPresence(door: Door, quietMs: number): Presence {
     heard,
     close() {
       isClosed = true;
-      stop?.();
+      clearInterval(timer);
       clearTimeout(again);
       waiting.clear();
     },

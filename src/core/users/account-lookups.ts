@@ -33,12 +33,12 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
    */
   function isFresh(entry: UserEntry): boolean {
     entry.touched = true;
-    if (isPlanDue(entry.account)) return false;
-    if (!isShared) return true;
-    entry.usedRound = cache.round;
-    if (!isCurrent(cache, entry.readRound)) return false;
-    active.add(entry);
-    return true;
+    if (isShared) {
+      // Whether or not its row can be read: where the database is away rounds fail for it, and then memory decides.
+      entry.usedRound = cache.round;
+      active.add(entry);
+    }
+    return !isPlanDue(entry.account) && (!isShared || isCurrent(cache, entry.readRound));
   }
 
   function loadUser(id: number): Promise<UserAccount | undefined> {

@@ -104,7 +104,7 @@ test.each([0, 1])(
     const first = [lookups.tokenByKey("key"), lookups.user(1)];
     expect(first[0]).toBeInstanceOf(Promise);
     await rounds(1);
-    expect(await Promise.all(first)).toEqual([key, user]);
+    expect(await Promise.all(first.map((each) => Promise.resolve(each)))).toEqual([key, user]);
     expect([lookups.tokenByKey("key"), lookups.user(1)]).toEqual([key, user]);
     // Nobody calls for a while, and it is still away.
     await rounds(45);

@@ -132,6 +132,7 @@ export function createAccountRefresh({ cache, reads, queries, changes, logger }:
     } catch (error) {
       if (!cache.isStale) logger.warn("accounts could not be re-read", { error: String(error) });
       cache.isStale = true;
+      for (const tell of cache.waiting) tell();
     } finally {
       isRunning = false;
     }

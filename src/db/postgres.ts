@@ -159,7 +159,10 @@ function attended(quietMs: number, client: Sql): Sql {
       return body(tx);
     });
     // Its end is a statement of the driver's.
-    void ended.then(() => presence.heard(), presence.heard);
+    void ended.then(
+      () => presence.heard(),
+      (error: unknown) => presence.heard(error),
+    );
     return ended;
   }) as unknown as Sql["begin"];
   const [reserve, end] = [client.reserve.bind(client), client.end.bind(client)];

@@ -32,47 +32,55 @@ function startMute() {
   return { port: (server.address() as AddressInfo).port, stop: () => server.close() };
 }
 
-test("nobody is there where a door stays mute; a name that nobody knows, or a closed door, is no proof of it", async () => {
-  const mute = startMute();
-  const closed = startMute();
-  closed.stop();
-  const doors = [
-    { host: ["127.0.0.1"], port: [mute.port] },
-    { host: ["nobody.invalid"], port: [mute.port] },
-    { host: ["127.0.0.1"], port: [closed.port] },
-    { host: [], port: [], path: "/nowhere/.s.PGSQL.5432" },
-    // One of several is enough.
-    { host: ["localhost", "nobody.invalid"], port: [mute.port, mute.port] },
-    // The limit begins with the address, and holds.
-    { host: ["localhost"], port: [mute.port] },
-  ];
-  const presences = doors.map((door) => createPresence(door, QUIET_MS));
-  const asked = presences.map((presence) => ask(presence));
-  const refused = await Promise.all([asked[0]?.end, asked[5]?.end]);
-  expect(refused.map((each) => each?.outcome)).toMatchObject([SILENT, SILENT]);
-  for (const { query } of asked) query.resolve([]);
-  const outcomes = await Promise.all(asked.slice(1, 5).map(({ end }) => end));
-  expect(outcomes.map(({ outcome }) => outcome)).toEqual(outcomes.map(() => "answered"));
-  for (const presence of presences) presence.close();
-  mute.stop();
-}, 20_000);
+test.concurrent(
+  "nobody is there where a door stays mute; a name that nobody knows, or a closed door, is no proof of it",
+  async () => {
+    const mute = startMute();
+    const closed = startMute();
+    closed.stop();
+    const doors = [
+      { host: ["127.0.0.1"], port: [mute.port] },
+      { host: ["nobody.invalid"], port: [mute.port] },
+      { host: ["127.0.0.1"], port: [closed.port] },
+      { host: [], port: [], path: "/nowhere/.s.PGSQL.5432" },
+      // One of several is enough.
+      { host: ["localhost", "nobody.invalid"], port: [mute.port, mute.port] },
+      // The limit begins with the address, and holds.
+      { host: ["localhost"], port: [mute.port] },
+    ];
+    const presences = doors.map((door) => createPresence(door, QUIET_MS));
+    const asked = presences.map((presence) => ask(presence));
+    const refused = await Promise.all([asked[0]?.end, asked[5]?.end]);
+    expect(refused.map((each) => each?.outcome)).toMatchObject([SILENT, SILENT]);
+    for (const { query } of asked) query.resolve([]);
+    const outcomes = await Promise.all(asked.slice(1, 5).map(({ end }) => end));
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(outcomes.map(() => "answered"));
+    for (const presence of presences) presence.close();
+    mute.stop();
+  },
+  20_000,
+);
 
-test("a word of the server's ends a silence, and the next one begins anew; words of the driver's own are none", async () => {
-  const mute = startMute();
-  const presence = createPresence({ host: ["127.0.0.1"], port: [mute.port] }, QUIET_MS);
-  const writes = [1, 2, 3, 4, 5].map(() => ask(presence, "insert into notes values (1)"));
-  expect((await ask(presence).end).outcome).toMatchObject(SILENT);
-  for (const [at, code] of ["57014", "CONNECTION_ENDED", "UNDEFINED_VALUE", "ECONNRESET"].entries()) {
-    writes[at]?.query.reject(Object.assign(new Error(code), { code }));
+test.concurrent(
+  "a word of the server's ends a silence, and the next one begins anew; words of the driver's own are none",
+  async () => {
+    const mute = startMute();
+    const presence = createPresence({ host: ["127.0.0.1"], port: [mute.port] }, QUIET_MS);
+    const writes = [1, 2, 3, 4, 5].map(() => ask(presence, "insert into notes values (1)"));
     expect((await ask(presence).end).outcome).toMatchObject(SILENT);
-  }
-  writes[4]?.query.reject(Object.assign(new Error("duplicate key"), { code: "23505", severity: "ERROR" }));
-  const { query, end } = ask(presence);
-  expect(query.executed).toBe(false);
-  // Not by the knock that was due for the silence before: so long it waits, and so long somebody knocks then.
-  const { outcome, tookMs } = await end;
-  expect(outcome).toMatchObject(SILENT);
-  expect(tookMs).toBeGreaterThan((QUIET_MS * 5) / 3);
-  presence.close();
-  mute.stop();
-}, 20_000);
+    for (const [at, code] of ["57014", "CONNECTION_ENDED", "UNDEFINED_VALUE", "ECONNRESET"].entries()) {
+      writes[at]?.query.reject(Object.assign(new Error(code), { code }));
+      expect((await ask(presence).end).outcome).toMatchObject(SILENT);
+    }
+    writes[4]?.query.reject(Object.assign(new Error("duplicate key"), { code: "23505", severity: "ERROR" }));
+    const { query, end } = ask(presence);
+    expect(query.executed).toBe(false);
+    // Not by the knock that was due for the silence before: so long it waits, and so long somebody knocks then.
+    const { outcome, tookMs } = await end;
+    expect(outcome).toMatchObject(SILENT);
+    expect(tookMs).toBeGreaterThan((QUIET_MS * 5) / 3);
+    presence.close();
+    mute.stop();
+  },
+  20_000,
+);

@@ -60,8 +60,7 @@ export function openPostgres(
   max = 10,
   { isNamed = true, idleSeconds = 0, isGuarded = false, silentMs = 0, quietMs = 0 }: Ways = {},
 ): Sql {
-  return namedStatements(
-    quietMs,
+  const client = namedStatements(
     postgres(url, {
       max,
       prepare: isNamed,
@@ -74,6 +73,7 @@ export function openPostgres(
       backoff: (retries: number) => Math.min(0.02 * 2 ** retries, 0.5),
     }),
   );
+  return quietMs > 0 ? attended(quietMs, client) : client;
 }
 
 /** Longest for a fresh connection and its answer. */
@@ -114,31 +114,67 @@ function inquiryAt(url: string): Inquiry {
 }
 
 /** drizzle does not name its statements on postgres.js, so each would be planned anew: measured 2 to 3 times slower. */
-function namedStatements(quietMs: number, client: Sql): Sql {
+function namedStatements(client: Sql): Sql {
   const unsafe = client.unsafe.bind(client);
-  const presence = quietMs > 0 ? createPresence(client.options, quietMs) : undefined;
-  const named = ((...[text, parameters, options]: Parameters<Sql["unsafe"]>) => {
-    const query = unsafe(text, parameters, { prepare: true, ...options });
-    presence?.attend(query, text);
-    return query;
-  }) as Sql["unsafe"];
-  client.unsafe = named;
-  const end = client.end.bind(client);
-  client.end = (options) => {
-    presence?.close();
-    return end(options);
-  };
-  const begin = client.begin.bind(client) as unknown as (
-    body: (tx: Sql) => Promise<unknown>,
-  ) => Promise<unknown>;
+  client.unsafe = (text, parameters, options) => unsafe(text, parameters, { prepare: true, ...options });
+  const begin = beginOf(client);
   client.begin = ((first: unknown, second?: unknown) => {
-    const body = (second ?? first) as (tx: Sql) => Promise<unknown>;
+    const body = (second ?? first) as TransactionBody;
     return begin((tx) => {
       const inner = tx.unsafe.bind(tx);
       tx.unsafe = (text, parameters, options) => inner(text, parameters, { prepare: true, ...options });
       return body(tx);
     });
   }) as unknown as Sql["begin"];
+  return client;
+}
+
+type TransactionBody = (tx: Sql) => Promise<unknown>;
+
+const beginOf = (client: Sql) =>
+  client.begin.bind(client) as unknown as (body: TransactionBody) => Promise<unknown>;
+
+/**
+ * Refuses reads while nobody is there. What else the server answers is heard, too: a transaction, a reserved connection. Who reads
+ * behind a commit must not be refused for what was silent before it.
+ */
+function attended(quietMs: number, client: Sql): Sql {
+  const presence = createPresence(client.options, quietMs);
+  const listening =
+    (unsafe: Sql["unsafe"]): Sql["unsafe"] =>
+    (...statement) => {
+      const query = unsafe(...statement);
+      presence.listenTo(query);
+      return query as never;
+    };
+  const [unsafe, begin] = [client.unsafe.bind(client), beginOf(client)];
+  client.unsafe = (...statement) => {
+    const query = unsafe(...statement);
+    presence.attend(query, statement[0]);
+    return query as never;
+  };
+  client.begin = ((body: TransactionBody) => {
+    const ended = begin((tx) => {
+      tx.unsafe = listening(tx.unsafe.bind(tx));
+      return body(tx);
+    });
+    // Its end is a statement of the driver's.
+    void ended.then(
+      () => presence.heard(),
+      (error: unknown) => presence.heard(error),
+    );
+    return ended;
+  }) as unknown as Sql["begin"];
+  const [reserve, end] = [client.reserve.bind(client), client.end.bind(client)];
+  client.reserve = async () => {
+    const reserved = await reserve();
+    reserved.unsafe = listening(reserved.unsafe.bind(reserved));
+    return reserved;
+  };
+  client.end = (options) => {
+    presence.close();
+    return end(options);
+  };
   return client;
 }
 

@@ -3,11 +3,9 @@
 // Refuses to judge one query: a long one is silent while it works, and so is a pool that is full of them. Nothing of the pool's
 // must have been answered, and nobody must answer at the door. Refuses to touch writes: whoever lost an answer does not know
 // whether it was committed.
-import { connect } from "node:net";
+import { connect, isIP } from "node:net";
 import type { Sql } from "postgres";
-import { isAway } from "./away.ts";
 import { DatabaseSilent } from "./deadline.ts";
-import { lookEvery } from "./look-around.ts";
 
 const LOOK_MS = 500;
 /** A look that is so late was kept from it: this process stood still, and has not read what came meanwhile. */
@@ -22,8 +20,11 @@ const AGAIN_MS = 250;
 const PEACE_MS = 1000;
 /** SSLRequest of the PostgreSQL protocol: whoever serves it answers by one byte, before anybody has said who he is. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
-/** Somebody is there, and wants nothing of this: sessions end by themselves, and tell it. */
-const TURNED_AWAY = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE"]);
+/**
+ * What a network says of an address at which nobody is. With any other error somebody turned this away, whose sessions end by themselves
+ * and tell it, or nobody was asked: a name that is not known, no descriptor left. Trouble of this machine's own cuts no read that works.
+ */
+const NOBODY = new Set(["EHOSTUNREACH", "ENETUNREACH", "EHOSTDOWN", "ETIMEDOUT"]);
 
 /** What of the driver's query decides its end (postgres 3.4.9, src/query.js). */
 interface DriverQuery {
@@ -39,9 +40,15 @@ interface Door {
   path?: string | false | undefined;
 }
 
+type Statement = ReturnType<Sql["unsafe"]>;
+
 export interface Presence {
   /** Of each statement outside a transaction, before it is sent. What only reads is refused from here on while nobody is there. */
-  attend(query: ReturnType<Sql["unsafe"]>, text: string): void;
+  attend(query: Statement, text: string): void;
+  /** Of each statement that is never refused: what answers it is a sign of life. */
+  listenTo(query: Statement): void;
+  /** Something was answered; by an error, if it is given: those of the driver's own are none. */
+  heard(error?: unknown): void;
   close(): void;
 }
 
@@ -53,15 +60,29 @@ function isRead(text: string): boolean {
   return !WRITES.test(text);
 }
 
-/** Whether anybody answers at this address within the time, be it by turning it away. Never rejects. */
+/** The server's own errors have a severity, the driver's have none (postgres 3.4.9, src/errors.js). */
+function isOfServer(error: unknown): boolean {
+  return typeof (error as { severity?: unknown } | null)?.severity === "string";
+}
+
+/**
+ * Whether anybody answers at this address within the time, be it by turning it away. The time begins when the address is known; a name
+ * that is not resolved in it is no proof of anybody's absence. Never rejects.
+ */
 function answersAt(to: { host: string; port: number } | { path: string }, limitMs: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect(to, () => socket.write(SSL_REQUEST));
-  let limit = setTimeout(() => {
-    limit = setTimeout(() => resolve(false), GRACE_MS);
-  }, limitMs);
+  let limit: ReturnType<typeof setTimeout> | undefined;
+  const resolveLater = (isThere: boolean): void => {
+    clearTimeout(limit);
+    limit = setTimeout(() => {
+      limit = setTimeout(() => resolve(isThere), GRACE_MS);
+    }, limitMs);
+  };
+  resolveLater("host" in to && isIP(to.host) === 0);
+  socket.once("lookup", () => resolveLater(false));
   socket.once("data", () => resolve(true));
-  socket.once("error", ({ code = "" }: NodeJS.ErrnoException) => resolve(TURNED_AWAY.has(code)));
+  socket.once("error", ({ code = "" }: NodeJS.ErrnoException) => resolve(!NOBODY.has(code)));
   socket.once("end", () => resolve(true));
   return promise.finally(() => {
     clearTimeout(limit);
@@ -80,7 +101,8 @@ async function isAnswered({ host, port, path }: Door, limitMs: number): Promise<
 export function createPresence(door: Door, quietMs: number): Presence {
   /** Reads without an answer, and since when. */
   const waiting = new Map<DriverQuery, number>();
-  let stop: (() => void) | undefined;
+  /** One for all who wait, and none of those that others share: reads come and go. */
+  let timer: ReturnType<typeof setInterval> | undefined;
   let again: ReturnType<typeof setTimeout> | undefined;
   let heardAtMs = performance.now();
   let lookedAtMs = 0;
@@ -89,14 +111,22 @@ export function createPresence(door: Door, quietMs: number): Presence {
   let isSilent = false;
   let isClosed = false;
 
-  function heard(): void {
+  function heard(error?: unknown): void {
+    // Of a lost connection, of what is cancelled before it was sent, of a pool that is closed the driver tells by itself.
+    if (error !== undefined && !isOfServer(error)) return;
     heardAtMs = performance.now();
     isSilent = false;
+    clearTimeout(again);
+  }
+
+  /** Whether somebody waits, and has waited for so long without a word of the server's. */
+  function isQuiet(nowMs: number): boolean {
+    const [oldestMs] = waiting.values();
+    return oldestMs !== undefined && nowMs - Math.max(oldestMs, heardAtMs) >= quietMs;
   }
 
   async function knock(): Promise<void> {
     isKnocking = true;
-    const beforeMs = heardAtMs;
     const isThere = await isAnswered(door, quietMs * KNOCK_SHARE);
     isKnocking = false;
     if (isClosed) return;
@@ -104,8 +134,8 @@ export function createPresence(door: Door, quietMs: number): Presence {
       isSilent = false;
       peaceUntilMs = performance.now() + PEACE_MS;
     }
-    // The pool may have heard something meanwhile.
-    if (isThere || heardAtMs !== beforeMs) return;
+    // The pool may have heard something meanwhile, or lost those who had waited for so long.
+    if (isThere || !(isSilent || isQuiet(performance.now()))) return;
     isSilent = true;
     const all = [...waiting.keys()];
     waiting.clear();
@@ -118,21 +148,20 @@ export function createPresence(door: Door, quietMs: number): Presence {
     const nowMs = performance.now();
     if (nowMs - lookedAtMs > LATE_MS) heardAtMs = nowMs;
     lookedAtMs = nowMs;
-    const [oldestMs] = waiting.values();
-    if (oldestMs === undefined) {
-      stop?.();
-      stop = undefined;
+    if (waiting.size === 0) {
+      clearInterval(timer);
+      timer = undefined;
       return;
     }
-    const isQuiet = nowMs - Math.max(oldestMs, heardAtMs) >= quietMs && nowMs >= peaceUntilMs;
-    if (isQuiet && !isKnocking && !isSilent) void knock();
+    if (isQuiet(nowMs) && nowMs >= peaceUntilMs && !isKnocking && !isSilent) void knock();
   }
 
   function wait(query: DriverQuery): void {
     waiting.set(query, performance.now());
-    if (stop) return;
+    if (timer) return;
     lookedAtMs = performance.now();
-    stop = lookEvery(LOOK_MS, look);
+    timer = setInterval(look, LOOK_MS);
+    timer.unref();
   }
 
   function refuse(query: DriverQuery): void {
@@ -142,28 +171,33 @@ export function createPresence(door: Door, quietMs: number): Presence {
     query.reject(new DatabaseSilent());
   }
 
+  function listenTo(query: DriverQuery): void {
+    const { resolve, reject } = query;
+    query.resolve = (answer) => {
+      waiting.delete(query);
+      heard();
+      resolve(answer);
+    };
+    query.reject = (error) => {
+      waiting.delete(query);
+      heard(error);
+      reject(error);
+    };
+  }
+
   return {
     attend(sent, text) {
       const query = sent as unknown as DriverQuery;
       const reads = isRead(text);
       if (reads && isSilent) return refuse(query);
-      const { resolve, reject } = query;
-      query.resolve = (answer) => {
-        waiting.delete(query);
-        heard();
-        resolve(answer);
-      };
-      query.reject = (error) => {
-        waiting.delete(query);
-        // A lost connection is no word of the server's.
-        if (!isAway(error)) heard();
-        reject(error);
-      };
+      listenTo(query);
       if (reads) wait(query);
     },
+    listenTo: (query) => listenTo(query as unknown as DriverQuery),
+    heard,
     close() {
       isClosed = true;
-      stop?.();
+      clearInterval(timer);
       clearTimeout(again);
       waiting.clear();
     },

@@ -89,7 +89,7 @@ export async function createAccounts({
 
   const user: LedgerAccounts["user"] = (id) => {
     const caughtUp = db.use();
-    const found = lookups.user(id);
+    const found = lookups.user(id, "is refused");
     return caughtUp ? both(found, caughtUp) : found;
   };
   const tokenByKey: LedgerAccounts["tokenByKey"] = (key) => {
@@ -159,7 +159,9 @@ function startRounds(
     if (isWaking) forgetTold(cache);
     void refresh();
   };
-  const ends = [around.lookEvery(refreshMs, come, REST_MS), around.restUnless(() => cache.active.size > 0)];
+  // While memory decides nobody rests: rows are to decide again as soon as the database is back.
+  const isAtWork = (): boolean => cache.active.size > 0 || cache.isStale;
+  const ends = [around.lookEvery(refreshMs, come, REST_MS), around.restUnless(isAtWork)];
   return () => ends.forEach((end) => end());
 }
 

@@ -10,6 +10,7 @@ import type { Database, Flight, Orm, Steps } from "./database.ts";
 import { lookAround } from "./look-around.ts";
 import { createRowChanges } from "./row-changes.ts";
 import { createPresence } from "./presence.ts";
+import type { Presence } from "./presence.ts";
 import { createSilenceWatch } from "./silent-sockets.ts";
 import type { Inquiry } from "./silent-sockets.ts";
 import { sqlState } from "./sql-state.ts";
@@ -60,20 +61,22 @@ export function openPostgres(
   max = 10,
   { isNamed = true, idleSeconds = 0, isGuarded = false, silentMs = 0, quietMs = 0 }: Ways = {},
 ): Sql {
-  return namedStatements(
-    quietMs,
-    postgres(url, {
-      max,
-      prepare: isNamed,
-      onnotice: () => {},
-      connection: { application_name: "weir", ...(isGuarded ? GUARD : {}) },
-      idle_timeout: idleSeconds,
-      connect_timeout: 5,
-      ...(silentMs > 0 ? { socket: createSilenceWatch(silentMs, inquiryAt(url)) } : {}),
-      // The driver's own pauses grow to 20 s, during which every call that needs the database would hang.
-      backoff: (retries: number) => Math.min(0.02 * 2 ** retries, 0.5),
-    }),
-  );
+  const watch = silentMs > 0 ? createSilenceWatch(silentMs, inquiryAt(url)) : undefined;
+  const client = postgres(url, {
+    max,
+    prepare: isNamed,
+    onnotice: () => {},
+    connection: { application_name: "weir", ...(isGuarded ? GUARD : {}) },
+    idle_timeout: idleSeconds,
+    connect_timeout: 5,
+    ...(watch ? { socket: watch.open } : {}),
+    // The driver's own pauses grow to 20 s, during which every call that needs the database would hang.
+    backoff: (retries: number) => Math.min(0.02 * 2 ** retries, 0.5),
+  });
+  // Below TLS nobody knows which of them have heard something.
+  const isBack = () => (client.options.ssl ? undefined : watch?.isBack());
+  const presence = quietMs > 0 ? createPresence(client.options, quietMs, isBack) : undefined;
+  return namedStatements(client, presence);
 }
 
 /** Longest for a fresh connection and its answer. */
@@ -114,9 +117,8 @@ function inquiryAt(url: string): Inquiry {
 }
 
 /** drizzle does not name its statements on postgres.js, so each would be planned anew: measured 2 to 3 times slower. */
-function namedStatements(quietMs: number, client: Sql): Sql {
+function namedStatements(client: Sql, presence: Presence | undefined): Sql {
   const unsafe = client.unsafe.bind(client);
-  const presence = quietMs > 0 ? createPresence(client.options, quietMs) : undefined;
   const named = ((...[text, parameters, options]: Parameters<Sql["unsafe"]>) => {
     const query = unsafe(text, parameters, { prepare: true, ...options });
     presence?.attend(query, text);
@@ -133,11 +135,14 @@ function namedStatements(quietMs: number, client: Sql): Sql {
   ) => Promise<unknown>;
   client.begin = ((first: unknown, second?: unknown) => {
     const body = (second ?? first) as (tx: Sql) => Promise<unknown>;
-    return begin((tx) => {
-      const inner = tx.unsafe.bind(tx);
-      tx.unsafe = (text, parameters, options) => inner(text, parameters, { prepare: true, ...options });
-      return body(tx);
-    });
+    const run = (begins?: () => void) =>
+      begin((tx) => {
+        begins?.();
+        const inner = tx.unsafe.bind(tx);
+        tx.unsafe = (text, parameters, options) => inner(text, parameters, { prepare: true, ...options });
+        return body(tx);
+      });
+    return presence ? presence.transact(run) : run();
   }) as unknown as Sql["begin"];
   return client;
 }

@@ -1,17 +1,16 @@
 // Whether PostgreSQL is there at all, for those who only read: where it has gone silent, reads that wait for it are refused within
 // some seconds, and new ones at once, until it says something again.
 // Refuses to judge one query: a long one is silent while it works, and so is a pool that is full of them. Nothing of the pool's
-// must have been answered, and nobody must answer at the door. Refuses to touch writes: whoever lost an answer does not know
-// whether it was committed.
+// must have been answered, and nobody must answer at the door. Refuses to touch writes that may have left: whoever lost an answer
+// does not know whether it was committed. A transaction that has not begun has written nothing.
 import { connect } from "node:net";
 import type { Sql } from "postgres";
 import { isAway } from "./away.ts";
 import { DatabaseSilent } from "./deadline.ts";
-import { lookEvery } from "./look-around.ts";
 
-const LOOK_MS = 500;
 /** A look that is so late was kept from it: this process stood still, and has not read what came meanwhile. */
-const LATE_MS = 2000;
+const LATE_MS = 1500;
+const LEAST_MS = 50;
 /** Of the time after which somebody knocks, so much is waited for an answer. */
 const KNOCK_SHARE = 2 / 3;
 /** A process that was busy reads first what has arrived meanwhile. */
@@ -42,6 +41,11 @@ interface Door {
 export interface Presence {
   /** Of each statement outside a transaction, before it is sent. What only reads is refused from here on while nobody is there. */
   attend(query: ReturnType<Sql["unsafe"]>, text: string): void;
+  /**
+   * A transaction, refused as reads are until `begins` is called, which says that its first statement may be sent: nothing was written
+   * then. One that was refused meanwhile throws there, and is rolled back.
+   */
+  transact<T>(run: (begins: () => void) => Promise<T>): Promise<T>;
   close(): void;
 }
 
@@ -76,15 +80,17 @@ async function isAnswered({ host, port, path }: Door, limitMs: number): Promise<
   return (await Promise.all(all)).includes(true);
 }
 
-/** Knocks once a read has waited for `quietMs` milliseconds and none of the pool's statements was answered for as long. */
-export function createPresence(door: Door, quietMs: number): Presence {
+/**
+ * Knocks once a read has waited for `quietMs` milliseconds and none of the pool's statements was answered for as long. `isBack`: called
+ * when somebody answers again where nobody did.
+ */
+export function createPresence(door: Door, quietMs: number, isBack: () => void): Presence {
   /** Reads without an answer, and since when. */
   const waiting = new Map<DriverQuery, number>();
-  let stop: (() => void) | undefined;
-  let again: ReturnType<typeof setTimeout> | undefined;
+  /** Only while somebody waits: a process that rests is woken by none of this. */
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let dueAtMs = 0;
   let heardAtMs = performance.now();
-  let lookedAtMs = 0;
-  let peaceUntilMs = 0;
   let isKnocking = false;
   let isSilent = false;
   let isClosed = false;
@@ -94,45 +100,59 @@ export function createPresence(door: Door, quietMs: number): Presence {
     isSilent = false;
   }
 
+  function inTime(ms: number, work: () => void): void {
+    if (isClosed || timer) return;
+    dueAtMs = performance.now() + ms;
+    timer = setTimeout(() => {
+      timer = undefined;
+      work();
+    }, ms);
+    timer.unref();
+  }
+
   async function knock(): Promise<void> {
-    isKnocking = true;
     const beforeMs = heardAtMs;
+    isKnocking = true;
     const isThere = await isAnswered(door, quietMs * KNOCK_SHARE);
     isKnocking = false;
     if (isClosed) return;
     if (isThere) {
+      if (isSilent) isBack();
       isSilent = false;
-      peaceUntilMs = performance.now() + PEACE_MS;
+      if (waiting.size > 0) inTime(PEACE_MS, look);
+      return;
     }
     // The pool may have heard something meanwhile.
-    if (isThere || heardAtMs !== beforeMs) return;
+    if (heardAtMs !== beforeMs) return look();
     isSilent = true;
     const all = [...waiting.keys()];
     waiting.clear();
     for (const query of all) query.reject(new DatabaseSilent());
-    again = setTimeout(() => void knock(), AGAIN_MS);
-    again.unref();
+    inTime(AGAIN_MS, () => void knock());
   }
 
   function look(): void {
     const nowMs = performance.now();
-    if (nowMs - lookedAtMs > LATE_MS) heardAtMs = nowMs;
-    lookedAtMs = nowMs;
+    if (nowMs - dueAtMs > LATE_MS) heardAtMs = nowMs;
+    // What nobody has sent yet waits for nothing.
+    for (const query of waiting.keys()) if (!query.executed) waiting.delete(query);
     const [oldestMs] = waiting.values();
-    if (oldestMs === undefined) {
-      stop?.();
-      stop = undefined;
-      return;
-    }
-    const isQuiet = nowMs - Math.max(oldestMs, heardAtMs) >= quietMs && nowMs >= peaceUntilMs;
-    if (isQuiet && !isKnocking && !isSilent) void knock();
+    if (oldestMs === undefined || isSilent || isKnocking) return;
+    const leftMs = quietMs - (nowMs - Math.max(oldestMs, heardAtMs));
+    if (leftMs <= 0) void knock();
+    else inTime(Math.max(LEAST_MS, leftMs), look);
   }
 
   function wait(query: DriverQuery): void {
     waiting.set(query, performance.now());
-    if (stop) return;
-    lookedAtMs = performance.now();
-    stop = lookEvery(LOOK_MS, look);
+    if (!isKnocking) inTime(quietMs, look);
+  }
+
+  function answered(query: DriverQuery): void {
+    waiting.delete(query);
+    if (waiting.size > 0 || isSilent) return;
+    clearTimeout(timer);
+    timer = undefined;
   }
 
   function refuse(query: DriverQuery): void {
@@ -142,29 +162,55 @@ export function createPresence(door: Door, quietMs: number): Presence {
     query.reject(new DatabaseSilent());
   }
 
+  function transact<T>(run: (begins: () => void) => Promise<T>): Promise<T> {
+    if (isSilent) return Promise.reject(new DatabaseSilent());
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    let isRefused = false;
+    const block: DriverQuery = {
+      executed: true,
+      resolve: () => undefined,
+      reject(error) {
+        isRefused = true;
+        reject(error);
+      },
+    };
+    wait(block);
+    const begins = (): void => {
+      heard();
+      answered(block);
+      if (isRefused) throw new DatabaseSilent();
+    };
+    run(begins).then(resolve, (error: unknown) => {
+      if (!isAway(error)) heard();
+      answered(block);
+      reject(error);
+    });
+    return promise;
+  }
+
   return {
+    transact,
     attend(sent, text) {
       const query = sent as unknown as DriverQuery;
       const reads = isRead(text);
       if (reads && isSilent) return refuse(query);
       const { resolve, reject } = query;
       query.resolve = (answer) => {
-        waiting.delete(query);
         heard();
+        answered(query);
         resolve(answer);
       };
       query.reject = (error) => {
-        waiting.delete(query);
         // A lost connection is no word of the server's.
         if (!isAway(error)) heard();
+        answered(query);
         reject(error);
       };
       if (reads) wait(query);
     },
     close() {
       isClosed = true;
-      stop?.();
-      clearTimeout(again);
+      clearTimeout(timer);
       waiting.clear();
     },
   };

@@ -80,11 +80,20 @@ async function isAnswered({ host, port, path }: Door, limitMs: number): Promise<
   return (await Promise.all(all)).includes(true);
 }
 
-/**
- * Knocks once a read has waited for `quietMs` milliseconds and none of the pool's statements was answered for as long. `isBack`: called
- * when somebody answers again where nobody did.
- */
-export function createPresence(door: Door, quietMs: number, isBack: () => void): Presence {
+/** Who waits for the server, and whether anybody is there. */
+interface Watch {
+  /** It is refused by its `reject` once nobody is there. */
+  wait(query: DriverQuery): void;
+  /** It waits no more, whatever came. */
+  answered(query: DriverQuery): void;
+  /** The server has said something. */
+  heard(): void;
+  isSilent(): boolean;
+  close(): void;
+}
+
+/** Knocks once somebody has waited for `quietMs` milliseconds and none of the pool's statements was answered for as long. */
+function watchDoor(door: Door, quietMs: number, isBack: () => void): Watch {
   /** Reads without an answer, and since when. */
   const waiting = new Map<DriverQuery, number>();
   /** Only while somebody waits: a process that rests is woken by none of this. */
@@ -155,6 +164,23 @@ export function createPresence(door: Door, quietMs: number, isBack: () => void):
     timer = undefined;
   }
 
+  return {
+    wait,
+    answered,
+    heard,
+    isSilent: () => isSilent,
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+      waiting.clear();
+    },
+  };
+}
+
+/** `isBack`: called when somebody answers again where nobody did. */
+export function createPresence(door: Door, quietMs: number, isBack: () => void): Presence {
+  const watch = watchDoor(door, quietMs, isBack);
+
   function refuse(query: DriverQuery): void {
     // It is never sent, and whoever does not wait for it is no unhandled rejection.
     query.executed = true;
@@ -163,7 +189,7 @@ export function createPresence(door: Door, quietMs: number, isBack: () => void):
   }
 
   function transact<T>(run: (begins: () => void) => Promise<T>): Promise<T> {
-    if (isSilent) return Promise.reject(new DatabaseSilent());
+    if (watch.isSilent()) return Promise.reject(new DatabaseSilent());
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     let isRefused = false;
     const block: DriverQuery = {
@@ -174,15 +200,15 @@ export function createPresence(door: Door, quietMs: number, isBack: () => void):
         reject(error);
       },
     };
-    wait(block);
+    watch.wait(block);
     const begins = (): void => {
-      heard();
-      answered(block);
+      watch.heard();
+      watch.answered(block);
       if (isRefused) throw new DatabaseSilent();
     };
     run(begins).then(resolve, (error: unknown) => {
-      if (!isAway(error)) heard();
-      answered(block);
+      if (!isAway(error)) watch.heard();
+      watch.answered(block);
       reject(error);
     });
     return promise;
@@ -193,25 +219,21 @@ export function createPresence(door: Door, quietMs: number, isBack: () => void):
     attend(sent, text) {
       const query = sent as unknown as DriverQuery;
       const reads = isRead(text);
-      if (reads && isSilent) return refuse(query);
+      if (reads && watch.isSilent()) return refuse(query);
       const { resolve, reject } = query;
       query.resolve = (answer) => {
-        heard();
-        answered(query);
+        watch.heard();
+        watch.answered(query);
         resolve(answer);
       };
       query.reject = (error) => {
         // A lost connection is no word of the server's.
-        if (!isAway(error)) heard();
-        answered(query);
+        if (!isAway(error)) watch.heard();
+        watch.answered(query);
         reject(error);
       };
-      if (reads) wait(query);
+      if (reads) watch.wait(query);
     },
-    close() {
-      isClosed = true;
-      clearTimeout(timer);
-      waiting.clear();
-    },
+    close: () => watch.close(),
   };
 }

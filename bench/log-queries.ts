@@ -9,6 +9,7 @@ import type { LogFilter } from "../src/core/logs/filter.ts";
 import { logHistogram } from "../src/core/logs/histogram.ts";
 import { listLogs, searchLogs } from "../src/core/logs/list.ts";
 import { logStat, quotaSeries } from "../src/core/logs/statistics.ts";
+import { statementOf } from "../src/core/payments/statement.ts";
 import type { Deps } from "../src/core/deps.ts";
 import { DAYS } from "./log-rows.ts";
 
@@ -101,6 +102,16 @@ export function questions(deps: Deps, rows: number): LogQuestion[] {
     chart("key", DAYS, 1),
     ...(["channel", "model", "group"] as const).map((by) => margin(by)),
     ...(["channel", "model", "user"] as const).map((by) => cache(by)),
+    {
+      name: "statement of the busiest user, the last whole month",
+      ask: () => {
+        const day = new Date(now * 1000);
+        const month = new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() - 1))
+          .toISOString()
+          .slice(0, 7);
+        return statementOf(deps, { userId: 1, month });
+      },
+    },
     {
       name: "series by hour and model, 30 days",
       ask: () => quotaSeries(deps, { from: now - 30 * DAY, to: now }),

@@ -213,7 +213,7 @@ export async function measureRatios(
       const results: Round = {};
       for (const [subject, target] of subjects) {
         if (name !== "lone" && subject === "direct") continue;
-        // While the others had their turn nobody ran its code, and the engine throws such code away after 5 to 20 seconds.
+        // While the others had their turn nobody ran its code: caches are cold, and the engine lets go of some of it.
         if (subject !== "direct") await again[name](target);
         const result = await withCpu(target, loads[name]);
         if (result.errors > 0) throw new Error(`${subject}, ${name}: ${result.errors} failed`);

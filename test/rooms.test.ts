@@ -146,6 +146,7 @@ const RULES: Record<string, readonly string[]> = {
   ],
   "src/core/payments": [
     "src/core/deps.ts",
+    "src/core/kit",
     "src/core/logs",
     "src/core/plans",
     "src/core/options",

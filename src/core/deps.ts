@@ -126,6 +126,8 @@ export interface Accounts {
   tokenByKey(key: string): TokenAccount | undefined | Promise<TokenAccount | undefined>;
   /** Includes disabled users; undefined for unknown and deleted ones. */
   user(id: number): UserAccount | undefined | Promise<UserAccount | undefined>;
+  /** As memory has it, which may be old, or does not: no use of the process. */
+  cachedUser(id: number): UserAccount | undefined;
   /** Undefined for unknown tokens, users without it, and deleted users. */
   userByAccessToken(accessToken: string): Promise<UserAccount | undefined>;
   /** Call after each committed change of a user row (also of several); re-reads and tells other nodes. */
@@ -141,7 +143,6 @@ export interface LedgerAccounts extends Accounts {
   /** The one object of this user in the process; a user that was evicted meanwhile is put back. */
   keepUser(user: UserAccount): UserAccount;
   keepToken(token: TokenAccount): TokenAccount;
-  cachedUser(id: number): UserAccount | undefined;
   cachedToken(id: number): TokenAccount | undefined;
   /** Until the returned function is called, reads of these rows that are under way are not trusted. */
   beginWrite(userIds: Iterable<number>, tokenIds: Iterable<number>): () => void;

@@ -26,7 +26,8 @@ const POLL_MS = 500;
 const ON_ITS_WAY_MS = 250;
 /**
  * While the process rests: announcements are heard as quickly as ever, and what nobody announced matters to nobody until
- * somebody wakes it, who waits for a round. Together with an answer it stays below the five seconds after which the database counts as away.
+ * somebody wakes it, who waits for a round. An answer within two seconds comes
+ * before the five after which the database counts as away.
  */
 const REST_MS = 2500;
 /** A connection that is open and silent is given up then: the next round asks again. */
@@ -265,6 +266,8 @@ function createRounds(versions: Versions, deps: ChangeFeedDeps, listen: () => Pr
 
   /** A version that is behind was announced while the process rested, or is on its way: the next round knows. */
   async function catchUp(): Promise<void> {
+    // One that is under way may have asked before what the caller must know was committed.
+    if (comparing) await comparing;
     if (await round()) {
       await Bun.sleep(ON_ITS_WAY_MS);
       await round();

@@ -18,8 +18,8 @@ export interface Look {
 interface Looker {
   readonly everyMs: number;
   readonly restMs: number;
-  /** Since its last look, in steps of the shared timer. */
-  passedMs: number;
+  /** When it looked last, by the clock of the steps. */
+  lookedAtMs: number;
   readonly look: (look: Look) => void;
   own: ReturnType<typeof setInterval> | undefined;
 }
@@ -34,7 +34,7 @@ export interface LookAround {
   readonly lookEvery: LookEvery;
   /** Somebody needs what is kept in this process. Where it rested, everybody who comes seldom then looks before this returns. */
   use(): void;
-  /** The process does not rest while this answers true. Returns what ends that. */
+  /** The process does not rest while this answers true, and ends its rest with the next step. Returns what ends that. */
   restUnless(isAtWork: () => boolean): () => void;
 }
 
@@ -42,49 +42,74 @@ export interface LookAround {
 export function createLookAround(): LookAround {
   const lookers = new Set<Looker>();
   const works = new Set<() => boolean>();
-  let timer: ReturnType<typeof setInterval> | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let wantedMs = STEP_MS;
+  /**
+   * The steps so far. They count as long as they were meant to be, so that who is due with one is called by it; of a step that was
+   * broken off, what had passed.
+   */
+  let clockMs = 0;
   let stepMs = STEP_MS;
-  let startedAtMs = 0;
-  let unusedMs = 0;
+  let steppedAtMs = 0;
+  let usedAtMs = 0;
   let isResting = false;
 
   function callAgain(looker: Looker, isWaking: boolean): void {
-    const dueMs = isWaking ? looker.passedMs : Math.max(looker.passedMs, looker.everyMs);
-    looker.passedMs = 0;
-    looker.look({ dueMs, isWaking });
+    const passedMs = clockMs - looker.lookedAtMs;
+    looker.lookedAtMs = clockMs;
+    looker.look({ dueMs: isWaking ? passedMs : Math.max(passedMs, looker.everyMs), isWaking });
+  }
+
+  function startStep(ms: number): void {
+    stepMs = ms;
+    steppedAtMs = performance.now();
+    timer = setTimeout(step, ms);
+    timer.unref();
   }
 
   function step(): void {
-    startedAtMs = performance.now();
-    unusedMs += stepMs;
+    clockMs += stepMs;
+    startStep(wantedMs);
+    const isUnused = clockMs - usedAtMs >= UNUSED_MS;
+    const isAtWork = isUnused && [...works].some((each) => each());
+    if (isResting && isAtWork) wake();
     for (const looker of lookers) {
       if (looker.own) continue;
-      looker.passedMs += stepMs;
-      if (looker.passedMs >= (isResting ? looker.restMs : looker.everyMs)) callAgain(looker, false);
+      if (clockMs - looker.lookedAtMs >= (isResting ? looker.restMs : looker.everyMs))
+        callAgain(looker, false);
     }
-    if (!isResting && unusedMs >= UNUSED_MS && ![...works].some((isAtWork) => isAtWork())) settle(true);
+    if (!isResting && isUnused && !isAtWork) settle(true);
   }
 
   /** One shared timer, as seldom as who comes most often allows. */
   function settle(toRest: boolean): void {
+    const isOwn = ({ everyMs, restMs }: Looker): boolean =>
+      everyMs % STEP_MS !== 0 && !(toRest && restMs > everyMs);
+    const shared = [...lookers].filter((looker) => !isOwn(looker));
+    const beforeMs = wantedMs;
+    wantedMs = toRest ? Math.min(...shared.map(({ restMs }) => restMs)) : STEP_MS;
+    if (!timer || shared.length === 0 || toRest !== isResting || wantedMs !== beforeMs)
+      startAnew(shared, toRest);
     isResting = toRest;
     for (const looker of lookers) {
-      const needsOwn = looker.everyMs % STEP_MS !== 0 && !(isResting && looker.restMs > looker.everyMs);
-      if (needsOwn === (looker.own !== undefined)) continue;
+      if (isOwn(looker) === (looker.own !== undefined)) continue;
       clearInterval(looker.own);
-      looker.own = needsOwn ? ownTimer(looker) : undefined;
+      if (looker.own) looker.lookedAtMs = clockMs;
+      looker.own = looker.own ? undefined : ownTimer(looker);
     }
-    const shared = [...lookers].filter(({ own }) => !own);
-    const wantedMs = isResting ? Math.min(...shared.map(({ restMs }) => restMs)) : STEP_MS;
-    if (timer && (shared.length === 0 || wantedMs !== stepMs)) {
-      clearInterval(timer);
+  }
+
+  /** What has passed of the step is lost to nobody, and who comes most often is called when they would have been. */
+  function startAnew(shared: readonly Looker[], toRest: boolean): void {
+    if (timer) {
+      clockMs += performance.now() - steppedAtMs;
+      clearTimeout(timer);
       timer = undefined;
     }
-    stepMs = wantedMs;
-    if (timer || shared.length === 0) return;
-    startedAtMs = performance.now();
-    timer = setInterval(step, stepMs);
-    timer.unref();
+    if (shared.length === 0) return;
+    const often = shared.filter(({ restMs }) => restMs === wantedMs);
+    const passedMs = toRest ? clockMs - Math.max(...often.map(({ lookedAtMs }) => lookedAtMs)) : 0;
+    startStep(Math.max(1, wantedMs - passedMs));
   }
 
   function ownTimer(looker: Looker): ReturnType<typeof setInterval> {
@@ -93,11 +118,20 @@ export function createLookAround(): LookAround {
     return own;
   }
 
+  /** Everybody who came seldom looks now. */
+  function wake(): void {
+    settle(false);
+    for (const looker of lookers) if (looker.restMs > looker.everyMs) callAgain(looker, true);
+  }
+
   return {
     lookEvery(everyMs, look, restMs = everyMs) {
-      const looker: Looker = { everyMs, restMs, passedMs: 0, look, own: undefined };
+      const lookedAtMs = clockMs + (timer ? performance.now() - steppedAtMs : 0);
+      const looker: Looker = { everyMs, restMs, lookedAtMs, look, own: undefined };
       lookers.add(looker);
       settle(isResting);
+      // Where the step goes on they come with it, sooner than they said.
+      looker.lookedAtMs = clockMs;
       return () => {
         clearInterval(looker.own);
         lookers.delete(looker);
@@ -105,15 +139,8 @@ export function createLookAround(): LookAround {
       };
     },
     use() {
-      unusedMs = 0;
-      if (!isResting) return;
-      const sinceMs = performance.now() - startedAtMs;
-      settle(false);
-      for (const looker of lookers) {
-        if (looker.restMs <= looker.everyMs) continue;
-        looker.passedMs += sinceMs;
-        callAgain(looker, true);
-      }
+      if (isResting) wake();
+      usedAtMs = clockMs;
     },
     restUnless(isAtWork) {
       works.add(isAtWork);

@@ -62,21 +62,22 @@ export function openPostgres(
   { isNamed = true, idleSeconds = 0, isGuarded = false, silentMs = 0, quietMs = 0 }: Ways = {},
 ): Sql {
   const watch = silentMs > 0 ? createSilenceWatch(silentMs, inquiryAt(url)) : undefined;
-  const client = postgres(url, {
-    max,
-    prepare: isNamed,
-    onnotice: () => {},
-    connection: { application_name: "weir", ...(isGuarded ? GUARD : {}) },
-    idle_timeout: idleSeconds,
-    connect_timeout: 5,
-    ...(watch ? { socket: watch.open } : {}),
-    // The driver's own pauses grow to 20 s, during which every call that needs the database would hang.
-    backoff: (retries: number) => Math.min(0.02 * 2 ** retries, 0.5),
-  });
+  const client = namedStatements(
+    postgres(url, {
+      max,
+      prepare: isNamed,
+      onnotice: () => {},
+      connection: { application_name: "weir", ...(isGuarded ? GUARD : {}) },
+      idle_timeout: idleSeconds,
+      connect_timeout: 5,
+      ...(watch ? { socket: watch.open } : {}),
+      // The driver's own pauses grow to 20 s, during which every call that needs the database would hang.
+      backoff: (retries: number) => Math.min(0.02 * 2 ** retries, 0.5),
+    }),
+  );
   // Below TLS nobody knows which of them have heard something.
   const isBack = () => (client.options.ssl ? undefined : watch?.isBack());
-  const presence = quietMs > 0 ? createPresence(client.options, quietMs, isBack) : undefined;
-  return namedStatements(client, presence);
+  return quietMs > 0 ? attended(client, createPresence(client.options, quietMs, isBack)) : client;
 }
 
 /** Longest for a fresh connection and its answer. */
@@ -117,33 +118,62 @@ function inquiryAt(url: string): Inquiry {
 }
 
 /** drizzle does not name its statements on postgres.js, so each would be planned anew: measured 2 to 3 times slower. */
-function namedStatements(client: Sql, presence: Presence | undefined): Sql {
+function namedStatements(client: Sql): Sql {
   const unsafe = client.unsafe.bind(client);
-  const named = ((...[text, parameters, options]: Parameters<Sql["unsafe"]>) => {
-    const query = unsafe(text, parameters, { prepare: true, ...options });
-    presence?.attend(query, text);
-    return query;
-  }) as Sql["unsafe"];
-  client.unsafe = named;
-  const end = client.end.bind(client);
+  client.unsafe = (text, parameters, options) => unsafe(text, parameters, { prepare: true, ...options });
+  const begin = beginOf(client);
+  client.begin = ((first: unknown, second?: unknown) => {
+    const body = (second ?? first) as TransactionBody;
+    return begin((tx) => {
+      const inner = tx.unsafe.bind(tx);
+      tx.unsafe = (text, parameters, options) => inner(text, parameters, { prepare: true, ...options });
+      return body(tx);
+    });
+  }) as unknown as Sql["begin"];
+  return client;
+}
+
+type TransactionBody = (tx: Sql) => Promise<unknown>;
+
+const beginOf = (client: Sql) =>
+  client.begin.bind(client) as unknown as (body: TransactionBody) => Promise<unknown>;
+
+/**
+ * Refuses reads, and transactions that have not begun, while nobody is there. What else the server answers is heard, too: a transaction, a reserved connection. Who reads
+ * behind a commit must not be refused for what was silent before it.
+ */
+function attended(client: Sql, presence: Presence): Sql {
+  const listening =
+    (unsafe: Sql["unsafe"]): Sql["unsafe"] =>
+    (...statement) => {
+      const query = unsafe(...statement);
+      presence.listenTo(query);
+      return query as never;
+    };
+  const [unsafe, begin] = [client.unsafe.bind(client), beginOf(client)];
+  client.unsafe = (...statement) => {
+    const query = unsafe(...statement);
+    presence.attend(query, statement[0]);
+    return query as never;
+  };
+  client.begin = ((body: TransactionBody) =>
+    presence.transact((begins) =>
+      begin((tx) => {
+        begins();
+        tx.unsafe = listening(tx.unsafe.bind(tx));
+        return body(tx);
+      }),
+    )) as unknown as Sql["begin"];
+  const [reserve, end] = [client.reserve.bind(client), client.end.bind(client)];
+  client.reserve = async () => {
+    const reserved = await reserve();
+    reserved.unsafe = listening(reserved.unsafe.bind(reserved));
+    return reserved;
+  };
   client.end = (options) => {
-    presence?.close();
+    presence.close();
     return end(options);
   };
-  const begin = client.begin.bind(client) as unknown as (
-    body: (tx: Sql) => Promise<unknown>,
-  ) => Promise<unknown>;
-  client.begin = ((first: unknown, second?: unknown) => {
-    const body = (second ?? first) as (tx: Sql) => Promise<unknown>;
-    const run = (begins?: () => void) =>
-      begin((tx) => {
-        begins?.();
-        const inner = tx.unsafe.bind(tx);
-        tx.unsafe = (text, parameters, options) => inner(text, parameters, { prepare: true, ...options });
-        return body(tx);
-      });
-    return presence ? presence.transact(run) : run();
-  }) as unknown as Sql["begin"];
   return client;
 }
 

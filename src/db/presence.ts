@@ -1,16 +1,15 @@
 // Whether PostgreSQL is there at all, for those who only read: where it has gone silent, reads that wait for it are refused within
 // some seconds, and new ones at once, until it says something again.
 // Refuses to judge one query: a long one is silent while it works, and so is a pool that is full of them. Nothing of the pool's
-// must have been answered, and nobody must answer at the door. Refuses to touch writes that may have left: whoever lost an answer
-// does not know whether it was committed. A transaction that has not begun has written nothing.
-import { connect } from "node:net";
+// must have been answered, and nobody must answer at the door. Refuses to touch what may have been written: whoever lost an
+// answer does not know whether it was committed. A transaction that has not begun has written nothing.
+import { connect, isIP } from "node:net";
 import type { Sql } from "postgres";
-import { isAway } from "./away.ts";
 import { DatabaseSilent } from "./deadline.ts";
 
+const LOOK_MS = 500;
 /** A look that is so late was kept from it: this process stood still, and has not read what came meanwhile. */
-const LATE_MS = 1500;
-const LEAST_MS = 50;
+const LATE_MS = 2000;
 /** Of the time after which somebody knocks, so much is waited for an answer. */
 const KNOCK_SHARE = 2 / 3;
 /** A process that was busy reads first what has arrived meanwhile. */
@@ -21,8 +20,11 @@ const AGAIN_MS = 250;
 const PEACE_MS = 1000;
 /** SSLRequest of the PostgreSQL protocol: whoever serves it answers by one byte, before anybody has said who he is. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
-/** Somebody is there, and wants nothing of this: sessions end by themselves, and tell it. */
-const TURNED_AWAY = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE"]);
+/**
+ * What a network says of an address at which nobody is. With any other error somebody turned this away, whose sessions end by themselves
+ * and tell it, or nobody was asked: a name that is not known, no descriptor left. Trouble of this machine's own cuts no read that works.
+ */
+const NOBODY = new Set(["EHOSTUNREACH", "ENETUNREACH", "EHOSTDOWN", "ETIMEDOUT"]);
 
 /** What of the driver's query decides its end (postgres 3.4.9, src/query.js). */
 interface DriverQuery {
@@ -38,14 +40,20 @@ interface Door {
   path?: string | false | undefined;
 }
 
+type Statement = ReturnType<Sql["unsafe"]>;
+
 export interface Presence {
   /** Of each statement outside a transaction, before it is sent. What only reads is refused from here on while nobody is there. */
-  attend(query: ReturnType<Sql["unsafe"]>, text: string): void;
+  attend(query: Statement, text: string): void;
+  /** Of each statement that is never refused: what answers it is a sign of life. */
+  listenTo(query: Statement): void;
   /**
-   * A transaction, refused as reads are until `begins` is called, which says that its first statement may be sent: nothing was written
-   * then. One that was refused meanwhile throws there, and is rolled back.
+   * A transaction, refused as reads are until it calls `begins`, before its first statement: nothing was written then. One that was
+   * refused meanwhile throws there, and is rolled back.
    */
   transact<T>(run: (begins: () => void) => Promise<T>): Promise<T>;
+  /** Something was answered; by an error, if it is given: those of the driver's own are none. */
+  heard(error?: unknown): void;
   close(): void;
 }
 
@@ -57,15 +65,29 @@ function isRead(text: string): boolean {
   return !WRITES.test(text);
 }
 
-/** Whether anybody answers at this address within the time, be it by turning it away. Never rejects. */
+/** The server's own errors have a severity, the driver's have none (postgres 3.4.9, src/errors.js). */
+function isOfServer(error: unknown): boolean {
+  return typeof (error as { severity?: unknown } | null)?.severity === "string";
+}
+
+/**
+ * Whether anybody answers at this address within the time, be it by turning it away. The time begins when the address is known; a name
+ * that is not resolved in it is no proof of anybody's absence. Never rejects.
+ */
 function answersAt(to: { host: string; port: number } | { path: string }, limitMs: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect(to, () => socket.write(SSL_REQUEST));
-  let limit = setTimeout(() => {
-    limit = setTimeout(() => resolve(false), GRACE_MS);
-  }, limitMs);
+  let limit: ReturnType<typeof setTimeout> | undefined;
+  const resolveLater = (isThere: boolean): void => {
+    clearTimeout(limit);
+    limit = setTimeout(() => {
+      limit = setTimeout(() => resolve(isThere), GRACE_MS);
+    }, limitMs);
+  };
+  resolveLater("host" in to && isIP(to.host) === 0);
+  socket.once("lookup", () => resolveLater(false));
   socket.once("data", () => resolve(true));
-  socket.once("error", ({ code = "" }: NodeJS.ErrnoException) => resolve(TURNED_AWAY.has(code)));
+  socket.once("error", ({ code = "" }: NodeJS.ErrnoException) => resolve(!NOBODY.has(code)));
   socket.once("end", () => resolve(true));
   return promise.finally(() => {
     clearTimeout(limit);
@@ -85,9 +107,8 @@ interface Watch {
   /** It is refused by its `reject` once nobody is there. */
   wait(query: DriverQuery): void;
   /** It waits no more, whatever came. */
-  answered(query: DriverQuery): void;
-  /** The server has said something. */
-  heard(): void;
+  leave(query: DriverQuery): void;
+  heard: Presence["heard"];
   isSilent(): boolean;
   close(): void;
 }
@@ -96,31 +117,31 @@ interface Watch {
 function watchDoor(door: Door, quietMs: number, isBack: () => void): Watch {
   /** Reads without an answer, and since when. */
   const waiting = new Map<DriverQuery, number>();
-  /** Only while somebody waits: a process that rests is woken by none of this. */
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  let dueAtMs = 0;
+  /** One for all who wait, and none of those that others share: reads come and go. */
+  let timer: ReturnType<typeof setInterval> | undefined;
+  let again: ReturnType<typeof setTimeout> | undefined;
   let heardAtMs = performance.now();
+  let lookedAtMs = 0;
+  let peaceUntilMs = 0;
   let isKnocking = false;
   let isSilent = false;
   let isClosed = false;
 
-  function heard(): void {
+  function heard(error?: unknown): void {
+    // Of a lost connection, of what is cancelled before it was sent, of a pool that is closed the driver tells by itself.
+    if (error !== undefined && !isOfServer(error)) return;
     heardAtMs = performance.now();
     isSilent = false;
+    clearTimeout(again);
   }
 
-  function inTime(ms: number, work: () => void): void {
-    if (isClosed || timer) return;
-    dueAtMs = performance.now() + ms;
-    timer = setTimeout(() => {
-      timer = undefined;
-      work();
-    }, ms);
-    timer.unref();
+  /** Whether somebody waits, and has waited for so long without a word of the server's. */
+  function isQuiet(nowMs: number): boolean {
+    const [oldestMs] = waiting.values();
+    return oldestMs !== undefined && nowMs - Math.max(oldestMs, heardAtMs) >= quietMs;
   }
 
   async function knock(): Promise<void> {
-    const beforeMs = heardAtMs;
     isKnocking = true;
     const isThere = await isAnswered(door, quietMs * KNOCK_SHARE);
     isKnocking = false;
@@ -128,57 +149,54 @@ function watchDoor(door: Door, quietMs: number, isBack: () => void): Watch {
     if (isThere) {
       if (isSilent) isBack();
       isSilent = false;
-      if (waiting.size > 0) inTime(PEACE_MS, look);
-      return;
+      peaceUntilMs = performance.now() + PEACE_MS;
     }
-    // The pool may have heard something meanwhile.
-    if (heardAtMs !== beforeMs) return look();
+    // The pool may have heard something meanwhile, or lost those who had waited for so long.
+    if (isThere || !(isSilent || isQuiet(performance.now()))) return;
     isSilent = true;
     const all = [...waiting.keys()];
     waiting.clear();
     for (const query of all) query.reject(new DatabaseSilent());
-    inTime(AGAIN_MS, () => void knock());
+    again = setTimeout(() => void knock(), AGAIN_MS);
+    again.unref();
   }
 
   function look(): void {
     const nowMs = performance.now();
-    if (nowMs - dueAtMs > LATE_MS) heardAtMs = nowMs;
-    // What nobody has sent yet waits for nothing.
-    for (const query of waiting.keys()) if (!query.executed) waiting.delete(query);
-    const [oldestMs] = waiting.values();
-    if (oldestMs === undefined || isSilent || isKnocking) return;
-    const leftMs = quietMs - (nowMs - Math.max(oldestMs, heardAtMs));
-    if (leftMs <= 0) void knock();
-    else inTime(Math.max(LEAST_MS, leftMs), look);
+    if (nowMs - lookedAtMs > LATE_MS) heardAtMs = nowMs;
+    lookedAtMs = nowMs;
+    if (waiting.size === 0) {
+      clearInterval(timer);
+      timer = undefined;
+      return;
+    }
+    if (isQuiet(nowMs) && nowMs >= peaceUntilMs && !isKnocking && !isSilent) void knock();
   }
 
   function wait(query: DriverQuery): void {
     waiting.set(query, performance.now());
-    if (!isKnocking) inTime(quietMs, look);
-  }
-
-  function answered(query: DriverQuery): void {
-    waiting.delete(query);
-    if (waiting.size > 0 || isSilent) return;
-    clearTimeout(timer);
-    timer = undefined;
+    if (timer) return;
+    lookedAtMs = performance.now();
+    timer = setInterval(look, LOOK_MS);
+    timer.unref();
   }
 
   return {
     wait,
-    answered,
+    leave: (query) => void waiting.delete(query),
     heard,
     isSilent: () => isSilent,
     close() {
       isClosed = true;
-      clearTimeout(timer);
+      clearInterval(timer);
+      clearTimeout(again);
       waiting.clear();
     },
   };
 }
 
-/** `isBack`: called when somebody answers again where nobody did. */
-export function createPresence(door: Door, quietMs: number, isBack: () => void): Presence {
+/** `isBack`: called when somebody answers at the door again where nobody did. */
+export function createPresence(door: Door, quietMs: number, isBack: () => void = () => undefined): Presence {
   const watch = watchDoor(door, quietMs, isBack);
 
   function refuse(query: DriverQuery): void {
@@ -186,6 +204,20 @@ export function createPresence(door: Door, quietMs: number, isBack: () => void):
     query.executed = true;
     void Promise.prototype.then.call(query, undefined, () => undefined);
     query.reject(new DatabaseSilent());
+  }
+
+  function listenTo(query: DriverQuery): void {
+    const { resolve, reject } = query;
+    query.resolve = (answer) => {
+      watch.leave(query);
+      watch.heard();
+      resolve(answer);
+    };
+    query.reject = (error) => {
+      watch.leave(query);
+      watch.heard(error);
+      reject(error);
+    };
   }
 
   function transact<T>(run: (begins: () => void) => Promise<T>): Promise<T> {
@@ -202,38 +234,36 @@ export function createPresence(door: Door, quietMs: number, isBack: () => void):
     };
     watch.wait(block);
     const begins = (): void => {
+      watch.leave(block);
       watch.heard();
-      watch.answered(block);
       if (isRefused) throw new DatabaseSilent();
     };
-    run(begins).then(resolve, (error: unknown) => {
-      if (!isAway(error)) watch.heard();
-      watch.answered(block);
-      reject(error);
-    });
+    run(begins).then(
+      (answer) => {
+        // Its end is a statement of the driver's.
+        watch.heard();
+        resolve(answer);
+      },
+      (error: unknown) => {
+        watch.leave(block);
+        watch.heard(error);
+        reject(error);
+      },
+    );
     return promise;
   }
 
   return {
-    transact,
     attend(sent, text) {
       const query = sent as unknown as DriverQuery;
       const reads = isRead(text);
       if (reads && watch.isSilent()) return refuse(query);
-      const { resolve, reject } = query;
-      query.resolve = (answer) => {
-        watch.heard();
-        watch.answered(query);
-        resolve(answer);
-      };
-      query.reject = (error) => {
-        // A lost connection is no word of the server's.
-        if (!isAway(error)) watch.heard();
-        watch.answered(query);
-        reject(error);
-      };
+      listenTo(query);
       if (reads) watch.wait(query);
     },
+    listenTo: (query) => listenTo(query as unknown as DriverQuery),
+    transact,
+    heard: (error) => watch.heard(error),
     close: () => watch.close(),
   };
 }

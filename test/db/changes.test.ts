@@ -248,6 +248,41 @@ test("a node that rests hears of what is announced as any other, and asks 24 tim
   }
 });
 
+test("whoever wakes a node waits for a round that began behind them, not for one that was under way", async () => {
+  const hand = handTurned();
+  const none = { told: { channels: [], costs: [], inbox: [] }, marks: new Map<string, number>() };
+  const answers: PromiseWithResolvers<typeof none>[] = [];
+  let isSlow = false;
+  const look = () => {
+    if (!isSlow) return Promise.resolve(none);
+    const answer = Promise.withResolvers<typeof none>();
+    answers.push(answer);
+    return answer.promise;
+  };
+  const ids: string[] = [];
+  const feed = createChangeFeed({
+    client: {} as unknown as Sql,
+    session: { listen: () => Promise.resolve() } as unknown as Sql,
+    rows: { look, next: async () => (await look()).told },
+    answered() {},
+    around: hand.around,
+  });
+  await feed.onChange("channels", { changed: (each) => void ids.push(...each), lost() {} });
+  isSlow = true;
+  hand.look(2500);
+  await soon(() => answers.length === 1);
+  hand.rest();
+  hand.around.use();
+  const caughtUp = feed.catchingUp();
+  // Asked before the commit.
+  answers[0]?.resolve(none);
+  await soon(() => answers.length === 2);
+  answers[1]?.resolve({ ...none, told: { ...none.told, channels: [7] as never[] } });
+  await caughtUp;
+  expect(ids).toEqual(["7"]);
+  feed.close();
+});
+
 test("a connection that is open and silent is given up, and what it may have told is read anew", async () => {
   const silent = new Promise<never>(() => {});
   let isSilent = false;

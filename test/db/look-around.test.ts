@@ -1,7 +1,8 @@
 // Shared timers: everybody is called as often as they asked, together with whoever is due then, and nobody after the end.
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
-import { createLookAround } from "../../src/db/look-around.ts";
+import { createLookAround, lookAround } from "../../src/db/look-around.ts";
 import type { Look, LookAround, LookEvery } from "../../src/db/look-around.ts";
+import { createPresence } from "../../src/db/presence.ts";
 
 const stops: (() => void)[] = [];
 let around: LookAround;
@@ -101,6 +102,85 @@ test("the first use after a rest brings all who come seldom before it goes on, a
     jest.advanceTimersByTime(10_000);
   }
   expect(seen).toHaveLength(101);
+});
+
+/** The feed and a lease on these timers: when each came, in milliseconds. */
+function feedAndLease({ lookEvery: every }: LookAround) {
+  const [feed, lease]: [number[], number[]] = [[], []];
+  stops.push(every(500, () => feed.push(performance.now()), 2500));
+  stops.push(every(1000, () => lease.push(performance.now()), 5000));
+  return { feed, lease };
+}
+
+const longest = (times: readonly number[]): number =>
+  Math.max(...times.slice(1).map((ms, at) => ms - (times[at] ?? 0)));
+
+test("whoever comes and goes within the steps of a rest keeps nobody else from their times", () => {
+  const { feed, lease } = feedAndLease(around);
+  restNow();
+  feed.length = lease.length = 0;
+  for (let reads = 0; reads < 40; reads++) {
+    let looks = 0;
+    const end = lookEvery(500, () => (looks++, end()));
+    jest.advanceTimersByTime(499);
+    expect(looks).toBe(0);
+    jest.advanceTimersByTime(2201);
+    expect(looks).toBe(1);
+  }
+  expect(longest(feed)).toBeLessThanOrEqual(3000);
+  expect(longest(lease)).toBeLessThanOrEqual(5500);
+  // Who ends before their first look changes nothing at all.
+  jest.advanceTimersByTime(5000);
+  feed.length = lease.length = 0;
+  for (let reads = 0; reads < 20; reads++) {
+    lookEvery(500, () => {})();
+    jest.advanceTimersByTime(1300);
+    lookEvery(500, () => {})();
+    jest.advanceTimersByTime(1200);
+  }
+  expect([longest(feed), longest(lease), feed.length, lease.length]).toEqual([2500, 5000, 20, 10]);
+});
+
+test("the time that a rest's step has run counts for who looks when it is broken off", () => {
+  const { feed } = feedAndLease(around);
+  const seen: Look[] = [];
+  stops.push(lookEvery(1000, (look) => seen.push(look), 5000));
+  restNow();
+  const sinceMs = performance.now() - (feed.at(-1) ?? 0);
+  jest.advanceTimersByTime(2500 - sinceMs + 1700);
+  seen.length = 0;
+  around.use();
+  expect(seen.map(({ dueMs }) => dueMs % 2500)).toEqual([1700]);
+});
+
+test("reads that wait for PostgreSQL while the process rests move nobody's times", () => {
+  const { feed, lease } = feedAndLease(lookAround);
+  const presence = createPresence({ host: [], port: [] }, 3000);
+  restNow();
+  feed.length = lease.length = 0;
+  for (let reads = 0; reads < 40; reads++) {
+    const query = { executed: false, resolve() {}, reject() {} };
+    presence.attend(query as never, "select 1");
+    jest.advanceTimersByTime(100);
+    query.resolve();
+    jest.advanceTimersByTime(2600);
+  }
+  expect([longest(feed), longest(lease)]).toEqual([2500, 5000]);
+  presence.close();
+});
+
+test("work that begins during a rest ends it with the next step, and what is kept here counts as old", () => {
+  const seen: Look[] = [];
+  let isAtWork = false;
+  stops.push(lookEvery(500, (look) => seen.push(look), 2500));
+  stops.push(around.restUnless(() => isAtWork));
+  restNow();
+  seen.length = 0;
+  isAtWork = true;
+  jest.advanceTimersByTime(2500);
+  expect(seen.map(({ isWaking }) => isWaking)).toEqual([true]);
+  jest.advanceTimersByTime(10_000);
+  expect(seen).toHaveLength(21);
 });
 
 test("nobody rests while somebody is at work", () => {

@@ -59,20 +59,23 @@ function open(max: number): Sql {
 
 test("connections that a firewall has forgotten are given up, one long query on a pool is not, nor a pool at work", async () => {
   const cable = await startSwitchTo(database.url);
-  const client = openPostgres(cable.url, 3, { silentMs: 1000, quietMs: 300 });
+  // A door that is asked beside three lanes of tests has a second to answer.
+  const ways = { silentMs: 1000, quietMs: 1500 };
+  const client = openPostgres(cable.url, 3, ways);
   // Nothing stands between, so that the server knows whom it works for.
-  const near = openPostgres(database.url, 3, { silentMs: 1000, quietMs: 300 });
+  const near = openPostgres(database.url, 3, ways);
   const three = (pool: Sql, seconds: number) =>
     Promise.all([1, 2, 3].map(() => outcome(pool.unsafe(`select pg_sleep(${seconds})`))));
   const [answered, refused] = [Array(3).fill("answered"), Array(3).fill("refused")];
   await Promise.all([three(client, 0.05), three(near, 0.05)]);
-  await client.unsafe("select pg_sleep(2.5)");
-  await cable.forget();
   // And where nobody says anything, those who wait behind the first are refused with it.
   const mute = createServer(() => undefined).listen(0, "127.0.0.1");
   const far = openPostgres(`postgres://127.0.0.1:${(mute.address() as AddressInfo).port}/x`, 1);
   const waiting = [1, 2, 3].map(() => inTime(far.unsafe("select 1"), 8000));
-  expect(await Promise.all([three(client, 0), three(near, 3.5), Promise.all(waiting)])).toEqual([
+  const atWork = three(near, 3.5);
+  await client.unsafe("select pg_sleep(2.5)");
+  await cable.forget();
+  expect(await Promise.all([three(client, 0), atWork, Promise.all(waiting)])).toEqual([
     refused,
     answered,
     refused,
@@ -136,6 +139,38 @@ test("where nobody answers at the door reads are refused, and new ones at once, 
   const [row] = await client.unsafe("select count(*)::int as n from notes");
   expect(row?.["n"]).toBe(0);
   await client.end({ timeout: 1 });
+  await cable.stop();
+});
+
+test("what a transaction was answered is a sign of life: who reads behind it is answered, whatever was silent before", async () => {
+  const cable = await startSwitchTo(database.url);
+  const mute = createServer(() => undefined).listen(0, "127.0.0.1");
+  const pools = [1, 2].map(() => openPostgres(cable.url, 1, { quietMs: 300 }));
+  await Promise.all(pools.map((pool) => pool.unsafe("select 1")));
+  // What is open goes on, and at the door nobody answers any more.
+  await cable.pointTo((mute.address() as AddressInfo).port);
+  const [inSteps, atOnce] = pools as [Sql, Sql];
+  const slow = "select pg_sleep($1::float8)";
+  let meanwhile: Promise<string> | undefined;
+  const over = [
+    inSteps.begin(async (tx) => {
+      await tx.unsafe(slow, [1.2]);
+      meanwhile = outcome(inSteps.unsafe("select 1"));
+    }),
+    postgresDatabase(atOnce).atomic(function* (tx) {
+      yield* q(flightOf([fixedQuery(tx, slow, [1.2])]));
+    }, "at once"),
+  ];
+  const waiting = pools.map((pool) => outcome(pool.unsafe("select 1")));
+  expect(await Promise.all(waiting)).toEqual(waiting.map(() => "refused"));
+  const behind = pools.map(async (pool, at) => {
+    await over[at];
+    return outcome(pool.unsafe("select 1"));
+  });
+  expect(await Promise.all(behind)).toEqual(behind.map(() => "answered"));
+  expect(await meanwhile).toBe("answered");
+  await Promise.all(pools.map((pool) => pool.end({ timeout: 1 })));
+  mute.close();
   await cable.stop();
 });
 

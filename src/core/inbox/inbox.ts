@@ -6,7 +6,7 @@ import type { InboxKind, InboxParams } from "../../shared/inbox.ts";
 import { isQueryAway } from "../../db/away.ts";
 import { DatabaseBusy } from "../../db/database.ts";
 import { within } from "../kit/deadline.ts";
-import { rootAccount } from "../users/notify.ts";
+import { keptRoot, rootAccount } from "../users/notify.ts";
 import type { DeliverDeps } from "../users/notify.ts";
 import {
   claimLetter,
@@ -269,10 +269,11 @@ class InboxState implements InboxService {
     }
   }
 
+  /** Who is told while the database is away. */
   async #readRoot(): Promise<void> {
     const nowMs = this.#deps.clock.monotonicMs();
     if (this.#root && nowMs - this.#rootReadMs < ROOT_READ_MS) return;
-    this.#root = await within(WRITE_WAIT_MS, rootAccount(this.#deps));
+    this.#root = await within(WRITE_WAIT_MS, keptRoot(this.#deps));
     this.#rootReadMs = nowMs;
   }
 
@@ -282,7 +283,7 @@ class InboxState implements InboxService {
     const due = this.#open.filter((item) => isDue(item, now));
     const over = this.#over.splice(0);
     if (due.length + over.length === 0) return;
-    const root = this.#root;
+    const root = await within(WRITE_WAIT_MS, rootAccount(this.#deps));
     const letters: { item: InboxItem; isBack: boolean }[] = [];
     for (const item of due) {
       if (!root || !wantsLetter(this.#deps, root, item.kind)) await dropLetter(db, item);

@@ -12,14 +12,21 @@ type Results<Starts extends readonly (() => Promise<unknown>)[]> = {
 
 /**
  * Begins each in a turn of its own and waits for all, as Promise.all does: a page's statements take a few milliseconds to make ready, and
- * many times that in a process that has just started.
+ * many times that in a process that has just started. After a rejection none begins any more: nobody waits for it.
  */
 export async function inTurns<const Starts extends readonly (() => Promise<unknown>)[]>(
   ...starts: Starts
 ): Promise<Results<Starts>> {
+  let isRejected = false;
   const all = starts.map(async (start, at) => {
     for (let turn = 0; turn < at; turn++) await nextTurn();
-    return start();
+    if (isRejected) return undefined;
+    try {
+      return await start();
+    } catch (error) {
+      isRejected = true;
+      throw error;
+    }
   });
   return (await Promise.all(all)) as Results<Starts>;
 }

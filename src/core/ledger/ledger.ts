@@ -144,7 +144,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const ofQueue = { accounts, logger, journal, lease, store, health, open, isClosed: () => isClosed };
   const queue = createSettlementQueue(ofQueue);
   const keeper = createKeeper({ clock, options }, { open, queue, shared, available, gate });
-  const reserveDeps = { options, accounts, health, keeper, outage, limits, shared, gate };
+  const reserveDeps = { db, options, accounts, health, keeper, outage, limits, shared, gate };
   const upkeep = startUpkeep({ keeper, shared, clock, logger });
   const endWork = lookAround.restUnless(() => open.size > 0 || store.backlog() > 0);
 

@@ -23,7 +23,7 @@ const NODE_PREFIX = "node:";
 export interface OutageWatch {
   /** The database has just answered; counts only while it also takes what is written. */
   answered(): void;
-  /** Since its last answer of that kind; about a second at most while all is well, three where nobody calls. */
+  /** Since its last answer of that kind; while all is well half a second and the time of an answer; two and a half where nobody calls. */
   silentMs(): number;
   /** Asks at once; rejects with what the database said, or when it stayed silent. */
   ask(): Promise<void>;

@@ -14,6 +14,7 @@ import type { HoldKeeper } from "./reservation.ts";
 import type { SharedReservations } from "./shared-reservations.ts";
 
 export interface ReserveDeps {
+  db: Pick<Deps["db"], "use">;
   options: Deps["options"];
   accounts: LedgerAccounts;
   health: LedgerHealth;
@@ -43,9 +44,14 @@ export function availableTo(
   return Math.min(ofUser, shareOf(token.remainQuota, outage) - token.reserved + token.returning);
 }
 
-/** Budgets and limits first: they are looked at in memory, and a call that they refuse holds nothing. */
+/**
+ * Budgets and limits first: they are looked at in memory, and a call that they refuse holds nothing. A call whose body came so slowly
+ * that the process went to rest behind its key's lookup wakes it again.
+ */
 export function reserve(deps: ReserveDeps, request: ReserveRequest): Hold | Promise<Hold> {
   const { accounts, health, limits } = deps;
+  const caughtUp = deps.db.use();
+  if (caughtUp) return caughtUp.then(() => reserve(deps, request));
   const unread = limits?.ready(request);
   if (unread) return unread.then(() => reserve(deps, request));
   const unsure = deps.gate?.ready();

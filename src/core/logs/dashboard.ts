@@ -142,6 +142,7 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
   }
   const barsOfSeries = new Map(series.map(({ id, values }) => [id, values]));
   for (const { id, unit, value } of leaders) add(barsOfSeries.get(String(id)), barOf(unit), value);
+  raiseTo(lines[query.figure], series);
   return {
     from,
     to,
@@ -158,6 +159,14 @@ export async function dashboard(deps: DashboardDeps, query: DashboardQuery): Pro
     elapsed,
     unpriced,
   };
+}
+
+/** What was used between the reading of a line and that of its series is in these alone: the line has at least what they have. */
+function raiseTo(line: number[], series: readonly Series[]): void {
+  for (const [bar, amount] of line.entries()) {
+    const drawn = series.reduce((sum, { values }) => sum + (values[bar] ?? 0), 0);
+    line[bar] = Math.max(amount, drawn);
+  }
 }
 
 /**

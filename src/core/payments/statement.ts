@@ -2,16 +2,20 @@
 // Refuses to reckon by anything but the books: credits to the second, use by the hour, as both stand in the tables.
 import { and, asc, eq, gt, gte, lt, sql } from "drizzle-orm";
 import { sumOf } from "../../db/database.ts";
+import type { Database } from "../../db/database.ts";
 import { refuse } from "../../shared/failures.ts";
 import { offsetSeconds, startOfDay, stretchesOf } from "../../shared/local-time.ts";
 import type { Deps } from "../deps.ts";
 import { minorText } from "../../shared/currencies.ts";
+import { nextTurn } from "../kit/turns.ts";
+import { totalOf } from "../logs/coarse.ts";
 import { unitOf } from "../logs/coarse-days.ts";
 import { creditedOrders } from "./order-list.ts";
 
 type StatementDeps = Pick<Deps, "db" | "clock" | "options" | "rails">;
 
 const HOUR = 3600;
+const YEAR_SECONDS = 365 * 24 * HOUR;
 const NOON_HOURS = 12;
 /** Of the list of months that have a statement. */
 const MOST_MONTHS = 240;
@@ -66,7 +70,7 @@ async function useLines(
 ): Promise<UseLine[]> {
   if (to <= from) return [];
   const { rollups } = db.t;
-  const inner = db.orm
+  const inner = db.reader
     .select({
       unit: unitOf(rollups.hour, "day", stretchesOf(from, to, zone)).as("unit"),
       model: rollups.modelName,
@@ -86,7 +90,7 @@ async function useLines(
       ),
     )
     .as("found");
-  const rows = await db.orm
+  const rows = await db.reader
     .select({
       unit: inner.unit,
       model: inner.model,
@@ -98,6 +102,8 @@ async function useLines(
     .from(inner)
     .groupBy(inner.unit, inner.model, inner.tokenId)
     .orderBy(asc(inner.unit), asc(inner.model), asc(inner.tokenId));
+  // Thousands of them were made ready just now.
+  await nextTurn();
   // The unit is midnight by the local clock.
   return rows.map(({ unit, ...line }) => ({
     ...line,
@@ -123,6 +129,22 @@ async function useBeforeSums({ db }: StatementDeps, userId: number): Promise<Bef
   return row ?? { used: 0, at: 0 };
 }
 
+/** What hourly sums say was used before an hour: by days, of a year at a time, because the hours of a user lie far apart. */
+async function usedBefore(db: Database, userId: number, before: number): Promise<number> {
+  const { rollups } = db.t;
+  const [first] = await db.reader
+    .select({ hour: sql<number | null>`min(${rollups.hour})` })
+    .from(rollups)
+    .where(eq(rollups.userId, userId));
+  let used = 0;
+  for (let from = Number(first?.hour ?? before); from < before; from += YEAR_SECONDS) {
+    const to = Math.min(before, from + YEAR_SECONDS);
+    const filter = { type: 0, userId, from, to };
+    used += await totalOf(db, { filter, from, to }, ({ quota }) => quota);
+  }
+  return used;
+}
+
 /** Balance that the books had before: credits to the second, use to the hour. */
 async function balanceBefore(
   { db }: StatementDeps,
@@ -130,16 +152,13 @@ async function balanceBefore(
   from: number,
   beforeSums: BeforeSums,
 ): Promise<number> {
-  const { credits, rollups } = db.t;
+  const { credits } = db.t;
   const [came] = await db.orm
     .select({ sum: sumOf(credits.amount) })
     .from(credits)
     .where(and(eq(credits.userId, userId), lt(credits.createdAt, from)));
-  const [went] = await db.orm
-    .select({ sum: sumOf(rollups.quota) })
-    .from(rollups)
-    .where(and(eq(rollups.userId, userId), lt(rollups.hour, wholeHour(from))));
-  return (came?.sum ?? 0) - (went?.sum ?? 0) - (beforeSums.at < from ? beforeSums.used : 0);
+  const went = await usedBefore(db, userId, wholeHour(from));
+  return (came?.sum ?? 0) - went - (beforeSums.at < from ? beforeSums.used : 0);
 }
 
 /** Lines of one key as one, in the order in which the keys came. */
@@ -149,12 +168,12 @@ function summed<K extends string | number>(
 ): [K, Use][] {
   const sums = new Map<K, Use>();
   for (const line of lines) {
-    const sum = sums.get(keyOf(line)) ?? { count: 0, tokens: 0, quota: 0 };
-    sums.set(keyOf(line), {
-      count: sum.count + line.count,
-      tokens: sum.tokens + line.tokens,
-      quota: sum.quota + line.quota,
-    });
+    const key = keyOf(line);
+    let sum = sums.get(key);
+    if (!sum) sums.set(key, (sum = { count: 0, tokens: 0, quota: 0 }));
+    sum.count += line.count;
+    sum.tokens += line.tokens;
+    sum.quota += line.quota;
   }
   return [...sums];
 }
@@ -234,6 +253,7 @@ export async function statementOf(
     row.kind === IMPORT ? { ...row, amount: row.amount - beforeSums.used } : row,
   );
   const lines = await useLines(deps, userId, { from: wholeHour(from), to: wholeHour(to), zone });
+  await nextTurn();
   const { paid, keys } = await namesOf(deps, userId);
   const [held] = await db.orm
     .select({ sum: sumOf(reservations.amount) })

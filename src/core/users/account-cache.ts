@@ -55,6 +55,8 @@ export interface AccountCache {
   isLost: boolean;
   /** The last round failed. */
   isStale: boolean;
+  /** Of those who wait for a row of what stands here: told when a round fails. */
+  readonly waiting: Set<() => void>;
 }
 
 export function createAccountCache(limits: AccountLimits): AccountCache {
@@ -71,6 +73,7 @@ export function createAccountCache(limits: AccountLimits): AccountCache {
     toldRound: NEVER,
     isLost: false,
     isStale: false,
+    waiting: new Set(),
   };
 }
 

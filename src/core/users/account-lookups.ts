@@ -33,12 +33,12 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
    */
   function isFresh(entry: UserEntry): boolean {
     entry.touched = true;
-    if (isPlanDue(entry.account)) return false;
-    if (!isShared) return true;
-    entry.usedRound = cache.round;
-    if (!isCurrent(cache, entry.readRound)) return false;
-    active.add(entry);
-    return true;
+    if (isShared) {
+      // Whether or not its row can be read: where the database is away rounds fail for it, and then memory decides.
+      entry.usedRound = cache.round;
+      active.add(entry);
+    }
+    return !isPlanDue(entry.account) && (!isShared || isCurrent(cache, entry.readRound));
   }
 
   function loadUser(id: number): Promise<UserAccount | undefined> {
@@ -63,8 +63,9 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
   function user(id: number): UserAccount | undefined | Promise<UserAccount | undefined> {
     const entry = users.get(id);
     if (entry && isFresh(entry)) return entry.account;
-    if (entry && isPlanDue(entry.account)) return renewed(id);
-    return loadUser(id).then((account) => (account && isPlanDue(account) ? renewed(id) : account));
+    if (entry && isPlanDue(entry.account)) return orKept(cache, renewed(id), () => users.get(id)?.account);
+    const load = loadUser(id).then((account) => (account && isPlanDue(account) ? renewed(id) : account));
+    return entry ? orKept(cache, load, () => users.get(id)?.account) : load;
   }
 
   function loadToken(hash: string): Promise<TokenAccount | undefined> {
@@ -111,7 +112,7 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
       entry.touched = true;
       if (entry.previousHash !== "" && isOver(entry, hash)) return undefined;
       const isKnown = isFresh(entry.owner) && (!isShared || isCurrent(cache, entry.readRound));
-      return isKnown ? entry.account : loadToken(hash);
+      return isKnown ? entry.account : orKept(cache, loadToken(hash), () => tokensByHash.get(hash)?.account);
     }
     const until = misses.get(hash);
     if (until !== undefined) {
@@ -138,6 +139,21 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
   }
 
   return { user, tokenByKey, reloadUser, reloadToken };
+}
+
+/**
+ * What the load brings; or what is kept, as soon as a round has failed while it waits: the database counts as away then, and
+ * memory decides for whoever comes next as well.
+ */
+function orKept<T>({ waiting }: AccountCache, load: Promise<T>, kept: () => T): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const tell = (): void => {
+    const found = kept();
+    if (found !== undefined) resolve(found);
+  };
+  waiting.add(tell);
+  void load.then(resolve, reject).finally(() => waiting.delete(tell));
+  return promise;
 }
 
 /**

@@ -36,8 +36,9 @@ export function createAccountRefresh({ cache, reads, queries, changes, logger }:
   async function refreshAll(): Promise<void> {
     cache.round++;
     for (const entry of active) if (cache.round - entry.usedRound > ACTIVE_ROUNDS) rest(cache, entry);
-    // Nobody asks: what is written meanwhile is told in the first round with somebody.
-    if (active.size === 0) return;
+    // Nobody asks: what is written meanwhile is told in the first round with somebody. Where the last word was that the database
+    // is away, memory decides until a round has been answered.
+    if (active.size === 0 && !cache.isStale) return;
     const wasLost = cache.isLost;
     cache.isLost = false;
     try {
@@ -46,6 +47,7 @@ export function createAccountRefresh({ cache, reads, queries, changes, logger }:
       if (!told || wasLost) await readAll();
       else await readPending();
       cache.toldRound = cache.round;
+      cache.isStale = false;
     } catch (error) {
       // What an answer told that came too late is told to nobody.
       cache.isLost = true;
@@ -127,10 +129,10 @@ export function createAccountRefresh({ cache, reads, queries, changes, logger }:
     isRunning = true;
     try {
       await refreshAll();
-      cache.isStale = false;
     } catch (error) {
       if (!cache.isStale) logger.warn("accounts could not be re-read", { error: String(error) });
       cache.isStale = true;
+      for (const tell of cache.waiting) tell();
     } finally {
       isRunning = false;
     }

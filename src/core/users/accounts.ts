@@ -159,7 +159,9 @@ function startRounds(
     if (isWaking) forgetTold(cache);
     void refresh();
   };
-  const ends = [around.lookEvery(refreshMs, come, REST_MS), around.restUnless(() => cache.active.size > 0)];
+  // While memory decides nobody rests: rows are to decide again as soon as the database is back.
+  const isAtWork = (): boolean => cache.active.size > 0 || cache.isStale;
+  const ends = [around.lookEvery(refreshMs, come, REST_MS), around.restUnless(isAtWork)];
   return () => ends.forEach((end) => end());
 }
 

@@ -46,14 +46,24 @@ function isTooMany(deps: NotifyDeps, type: string): boolean {
   return false;
 }
 
+async function rootId({ db }: Pick<Deps, "db">): Promise<number | undefined> {
+  const { users } = db.t;
+  const [root] = await db.orm.select({ id: users.id }).from(users).where(eq(users.role, Role.root)).limit(1);
+  return root?.id;
+}
+
 export async function rootAccount(deps: Pick<Deps, "db" | "accounts">): Promise<UserAccount | undefined> {
-  const { users } = deps.db.t;
-  const [root] = await deps.db.orm
-    .select({ id: users.id })
-    .from(users)
-    .where(eq(users.role, Role.root))
-    .limit(1);
-  return root && deps.accounts.user(root.id);
+  const id = await rootId(deps);
+  return id === undefined ? undefined : deps.accounts.user(id);
+}
+
+/**
+ * As memory has it, which may be old: for whoever keeps the account in case the database goes away. That wakes no process that
+ * rests, where a lookup would.
+ */
+export async function keptRoot(deps: Pick<Deps, "db" | "accounts">): Promise<UserAccount | undefined> {
+  const id = await rootId(deps);
+  return id === undefined ? undefined : (deps.accounts.cachedUser(id) ?? deps.accounts.user(id));
 }
 
 /** Where a notice by e-mail goes: the address for notices, else the account's own; empty for neither. */

@@ -284,6 +284,30 @@ describe.each(DATABASE_KINDS)("log on %s", (database) => {
         }
   });
 
+  test("what is entered while a dashboard is read is in its lines as soon as it is in their series", async () => {
+    const { rollups } = app.deps.db.t;
+    const raise = (by: number) =>
+      app.deps.db.orm.update(rollups).set({ quota: sql`${rollups.quota} + ${by}` });
+    const [from, to] = [DAY_AGO - (DAY_AGO % HOUR_SECONDS), NOW];
+    const entered = Promise.withResolvers<unknown>();
+    // Behind the line's statement, before that of its series.
+    setImmediate(() => entered.resolve(raise(1000)));
+    const drawn = await dashboard(app.deps, {
+      from,
+      to,
+      step: "hour",
+      figure: "quota",
+      by: "key",
+      zone: "UTC",
+    });
+    await entered.promise;
+    await raise(-1000);
+    const over = drawn.lines.quota.map((line, bar) =>
+      drawn.series.reduce((left, { values }) => left - (values[bar] ?? 0), line),
+    );
+    expect(Math.min(...over)).toBe(0);
+  });
+
   test("a range is cut into whole hours and the pieces beside them, without gap or overlap", () => {
     const cases: [number, number][] = [
       [0, 7200],

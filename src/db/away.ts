@@ -64,15 +64,19 @@ export function isQueryAway(error: unknown): boolean {
   return false;
 }
 
-/** Reads again while the database is away; after the time its last error is thrown. */
-export async function readWhenBack<T>(waitMs: number, read: () => PromiseLike<T>): Promise<T> {
+/** Reads again while the database is away, after errors that are `worth` it; after the time its last error is thrown. */
+export async function readWhenBack<T>(
+  waitMs: number,
+  read: () => PromiseLike<T>,
+  worth: (error: unknown) => boolean = isAway,
+): Promise<T> {
   const until = performance.now() + waitMs;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
     try {
       return await read();
     } catch (error) {
       const leftMs = until - performance.now();
-      if (leftMs <= 0 || !isAway(error)) throw error;
+      if (leftMs <= 0 || !worth(error)) throw error;
       await Bun.sleep(Math.min(pauseMs, leftMs));
     }
   }

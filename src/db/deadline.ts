@@ -18,6 +18,12 @@ export class DatabaseSilent extends Error {
   }
 }
 
+/** Somebody has knocked, and nobody is there: no answer of one query that is late (presence.ts). */
+export function isSilent(error: unknown): boolean {
+  for (let e: unknown = error; e instanceof Error; e = e.cause) if (e instanceof DatabaseSilent) return true;
+  return false;
+}
+
 /** Settles like the promise, or rejects after the time. */
 export function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -60,6 +60,11 @@ export function createLookAround(): LookAround {
     looker.look({ dueMs: isWaking ? passedMs : Math.max(passedMs, looker.everyMs), isWaking });
   }
 
+  /** Whole milliseconds: sums of fractions come out a little short, and who is due with a step would be called by the next one. */
+  function sinceStep(): number {
+    return Math.round(performance.now() - steppedAtMs);
+  }
+
   function startStep(ms: number): void {
     stepMs = ms;
     steppedAtMs = performance.now();
@@ -102,7 +107,7 @@ export function createLookAround(): LookAround {
   /** What has passed of the step is lost to nobody, and who comes most often is called when they would have been. */
   function startAnew(shared: readonly Looker[], toRest: boolean): void {
     if (timer) {
-      clockMs += performance.now() - steppedAtMs;
+      clockMs += sinceStep();
       clearTimeout(timer);
       timer = undefined;
     }
@@ -126,7 +131,7 @@ export function createLookAround(): LookAround {
 
   return {
     lookEvery(everyMs, look, restMs = everyMs) {
-      const lookedAtMs = clockMs + (timer ? performance.now() - steppedAtMs : 0);
+      const lookedAtMs = clockMs + (timer ? sinceStep() : 0);
       const looker: Looker = { everyMs, restMs, lookedAtMs, look, own: undefined };
       lookers.add(looker);
       settle(isResting);

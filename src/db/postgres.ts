@@ -61,7 +61,6 @@ export function openPostgres(
   max = 10,
   { isNamed = true, idleSeconds = 0, isGuarded = false, silentMs = 0, quietMs = 0 }: Ways = {},
 ): Sql {
-  const watch = silentMs > 0 ? createSilenceWatch(silentMs, inquiryAt(url)) : undefined;
   const client = namedStatements(
     postgres(url, {
       max,
@@ -70,14 +69,12 @@ export function openPostgres(
       connection: { application_name: "weir", ...(isGuarded ? GUARD : {}) },
       idle_timeout: idleSeconds,
       connect_timeout: 5,
-      ...(watch ? { socket: watch.open } : {}),
+      ...(silentMs > 0 ? { socket: createSilenceWatch(silentMs, inquiryAt(url)) } : {}),
       // The driver's own pauses grow to 20 s, during which every call that needs the database would hang.
       backoff: (retries: number) => Math.min(0.02 * 2 ** retries, 0.5),
     }),
   );
-  // Below TLS nobody knows which of them have heard something.
-  const isBack = () => (client.options.ssl ? undefined : watch?.isBack());
-  return quietMs > 0 ? attended(client, createPresence(client.options, quietMs, isBack)) : client;
+  return quietMs > 0 ? attended(client, createPresence(client.options, quietMs)) : client;
 }
 
 /** Longest for a fresh connection and its answer. */

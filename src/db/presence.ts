@@ -114,7 +114,7 @@ interface Watch {
 }
 
 /** Knocks once somebody has waited for `quietMs` milliseconds and none of the pool's statements was answered for as long. */
-function watchDoor(door: Door, quietMs: number, isBack: () => void): Watch {
+function watchDoor(door: Door, quietMs: number): Watch {
   /** Reads without an answer, and since when. */
   const waiting = new Map<DriverQuery, number>();
   /** One for all who wait, and none of those that others share: reads come and go. */
@@ -147,7 +147,6 @@ function watchDoor(door: Door, quietMs: number, isBack: () => void): Watch {
     isKnocking = false;
     if (isClosed) return;
     if (isThere) {
-      if (isSilent) isBack();
       isSilent = false;
       peaceUntilMs = performance.now() + PEACE_MS;
     }
@@ -195,9 +194,8 @@ function watchDoor(door: Door, quietMs: number, isBack: () => void): Watch {
   };
 }
 
-/** `isBack`: called when somebody answers at the door again where nobody did. */
-export function createPresence(door: Door, quietMs: number, isBack: () => void = () => undefined): Presence {
-  const watch = watchDoor(door, quietMs, isBack);
+export function createPresence(door: Door, quietMs: number): Presence {
+  const watch = watchDoor(door, quietMs);
 
   function refuse(query: DriverQuery): void {
     // It is never sent, and whoever does not wait for it is no unhandled rejection.

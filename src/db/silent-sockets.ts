@@ -12,7 +12,6 @@ const LOOK_MS = 1000;
 const REST_MS = 2500;
 /** The heartbeat of the ledger, looks at leases and whoever calls ask each second, on connections of their own. */
 const LEAST_WAITING = 2;
-const BACK_MS = 500;
 
 /** Where a pooler hides whose server process is whose, working ones are given up at most so often. */
 const BLIND_MS = 60_000;
@@ -43,21 +42,11 @@ interface Seen {
   sinceMs: number | undefined;
 }
 
-export interface SilenceWatch {
-  /** A socket of the driver's. */
-  open: (to: Destination) => Socket;
-  /**
-   * A server that nobody could reach is back. TCP tries connections of before again after as long as the silence was, with all that
-   * is sent on them meanwhile: those that hear nothing within half a second are judged at once, idle ones too. Not over TLS.
-   */
-  isBack(): void;
-}
-
 /**
  * Opens the driver's sockets. Once nothing has come on any of them for `silentMs` milliseconds, and two or more have waited for
  * as long, all are destroyed but those whose server process is at work: their queries reject as those of any lost connection do.
  */
-export function createSilenceWatch(silentMs: number, inquire: Inquiry): SilenceWatch {
+export function createSilenceWatch(silentMs: number, inquire: Inquiry): (to: Destination) => Socket {
   const sockets = new Map<Socket, Seen>();
   let stop: (() => void) | undefined;
   let opened = 0;
@@ -83,26 +72,19 @@ export function createSilenceWatch(silentMs: number, inquire: Inquiry): SilenceW
     return waiting.length >= LEAST_WAITING;
   }
 
-  async function judge(asked: readonly Socket[], hasHeard: () => boolean): Promise<void> {
+  async function judge(): Promise<void> {
+    const asked = [...sockets.keys()];
+    const silentSinceMs = readAtMs;
     const { outcome, known, working } = await inquire(asked.flatMap(({ localPort }) => localPort ?? []));
     const nowMs = performance.now();
     // One has heard something meanwhile, or the server is there and is short of connections.
-    if (hasHeard() || outcome === "refused") return;
+    if (readAtMs !== silentSinceMs || outcome === "refused") return;
     if (outcome === "answered" && known.size === 0) {
       if (nowMs - blindAtMs < BLIND_MS) return;
       blindAtMs = nowMs;
     }
     if (working.size === 0) readAtMs = nowMs;
     for (const socket of asked) if (!working.has(socket.localPort ?? 0)) socket.destroy();
-  }
-
-  /** What each has read by now. */
-  const readNow = (): Map<Socket, number> =>
-    new Map([...sockets.keys()].map((socket) => [socket, socket.bytesRead]));
-
-  function judgeStuck(before: ReadonlyMap<Socket, number>): void {
-    const stuck = [...before.keys()].filter((each) => !each.destroyed && each.bytesRead === before.get(each));
-    if (stuck.length > 0) void judge(stuck, () => false);
   }
 
   function look({ dueMs }: Look): void {
@@ -121,11 +103,10 @@ export function createSilenceWatch(silentMs: number, inquire: Inquiry): SilenceW
     if (isAsking || nowMs - askedAtMs < silentMs || !isSilent(nowMs)) return;
     isAsking = true;
     askedAtMs = nowMs;
-    const silentSinceMs = readAtMs;
-    void judge([...sockets.keys()], () => readAtMs !== silentSinceMs).finally(() => (isAsking = false));
+    void judge().finally(() => (isAsking = false));
   }
 
-  function open({ host, port, path }: Destination): Socket {
+  return ({ host, port, path }) => {
     if (path) return connect(path);
     const turn = opened++ % host.length;
     const socket = connect(port[turn] ?? 5432, host[turn]);
@@ -137,13 +118,5 @@ export function createSilenceWatch(silentMs: number, inquire: Inquiry): SilenceW
     }
     sockets.set(socket, { bytesRead: 0, bytesWritten: 0, sinceMs: undefined });
     return socket;
-  }
-
-  return {
-    open,
-    isBack() {
-      const before = readNow();
-      setTimeout(() => judgeStuck(before), BACK_MS).unref();
-    },
   };
 }

@@ -153,6 +153,24 @@ test("the time that a rest's step has run counts for who looks when it is broken
   expect(seen.map(({ dueMs }) => dueMs % 2500)).toEqual([1700]);
 });
 
+test("who is due with a step is called by it, whatever fraction of a millisecond a rest began or ended with", () => {
+  const whole = performance.now.bind(performance);
+  let fraction = 0;
+  const now = jest.spyOn(performance, "now").mockImplementation(() => whole() + fraction);
+  const due: number[] = [];
+  stops.push(lookEvery(500, ({ dueMs }) => due.push(dueMs), 2500));
+  for (let rests = 1; rests <= 200; rests++) {
+    restNow();
+    fraction = (rests * 0.618034) % 1;
+    around.use();
+    restNow();
+    due.length = 0;
+    jest.advanceTimersByTime(100_000);
+    expect([due.length, Math.max(...due)]).toEqual([40, 2500]);
+  }
+  now.mockRestore();
+});
+
 test("reads that wait for PostgreSQL while the process rests move nobody's times", () => {
   const { feed, lease } = feedAndLease(lookAround);
   const presence = createPresence({ host: [], port: [] }, 3000);

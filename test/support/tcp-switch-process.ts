@@ -78,7 +78,6 @@ function carry(firstTarget: number): (order: SwitchOrder) => void {
     if (act === "point") target = port ?? target;
     else if (act === "silence") state = "silent";
     else if (act === "forget") {
-      state = "carries";
       for (const pair of pairs) forgotten.add(pair);
       pairs.clear();
     } else if (act === "hold") {

@@ -1,6 +1,7 @@
 // The refusal for callers whose query met a database that is away, or a file that another process holds: 503, come again.
 // Refuses errors of anything but a query: other connections break with the same codes.
 import { isAway, isQueryAway, readWhenBack } from "../../db/away.ts";
+import { isSilent } from "../../db/deadline.ts";
 import { DatabaseBusy } from "../../db/database.ts";
 import type { Database } from "../../db/database.ts";
 import { Failure } from "../../shared/failures.ts";
@@ -31,15 +32,27 @@ export function databaseFailure(error: unknown): Failure | undefined {
   return isQueryAway(error) ? databaseDown(error) : undefined;
 }
 
-/** A read that no memory can stand in for: waits `waitMs` for a PostgreSQL that is away, then throws 503 database_down. */
+/**
+ * What a read does at which nobody answers where PostgreSQL should be: calls wait for it, since they are paid for; the console is refused,
+ * as by all that it reads besides.
+ */
+export type InSilence = "waits" | "is refused";
+
+/**
+ * A read that no memory can stand in for: waits `waitMs` milliseconds for a PostgreSQL that is away, in silence only where that is asked
+ * for, then throws 503 database_down.
+ */
 export async function readOrRefuse<T>(
   { kind }: Pick<Database, "kind">,
   waitMs: number,
   query: () => PromiseLike<T>,
+  inSilence: InSilence = "waits",
 ): Promise<T> {
+  const isWorth = (error: unknown): boolean =>
+    isAway(error) && !(inSilence === "is refused" && isSilent(error));
   if (kind !== "postgres") return query();
   try {
-    return await readWhenBack(waitMs, () => within(READ_WAIT_MS, Promise.resolve(query())));
+    return await readWhenBack(waitMs, () => within(READ_WAIT_MS, Promise.resolve(query())), isWorth);
   } catch (error) {
     if (!isAway(error)) throw error;
     throw databaseDown(error);

@@ -1,5 +1,6 @@
 // Finds accounts: at once where memory has them, by a read that everybody shares who asks meanwhile where it does not.
 import type { Clock, TokenAccount, UserAccount } from "../deps.ts";
+import type { InSilence } from "../kit/database-failure.ts";
 import { sha256Hex } from "../kit/seal.ts";
 import { addMiss, dropToken, dropUser, isCurrent, NEVER, putToken, putUser } from "./account-cache.ts";
 import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
@@ -24,7 +25,7 @@ export interface AccountLookupsDeps {
 export function createAccountLookups(deps: AccountLookupsDeps) {
   const { cache, reads, queries, clock, isShared, renewPlans } = deps;
   const { users, tokensByHash, tokensById, misses, active } = cache;
-  const userLoads = new Map<number, Promise<UserAccount | undefined>>();
+  const { loadUser, loadsOf } = createUserLoads(deps);
   const tokenLoads = new Map<string, Promise<TokenAccount | undefined>>();
   const { isPlanDue, renewed } = createRenewals({ cache, clock, renewPlans }, loadUser);
   /**
@@ -41,30 +42,17 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
     return !isPlanDue(entry.account) && (!isShared || isCurrent(cache, entry.readRound));
   }
 
-  function loadUser(id: number): Promise<UserAccount | undefined> {
-    let load = userLoads.get(id);
-    if (!load) {
-      load = findUser(id).finally(() => userLoads.delete(id));
-      userLoads.set(id, load);
-    }
-    return load;
-  }
-
-  async function findUser(id: number): Promise<UserAccount | undefined> {
-    const row = await queries.user(id);
-    if (!row || row.deletedAt !== null) {
-      dropUser(cache, id);
-      return undefined;
-    }
-    if (!reads.isUserBusy(id)) cache.uncertain.delete(id);
-    return putUser(cache, row).account;
-  }
-
-  function user(id: number): UserAccount | undefined | Promise<UserAccount | undefined> {
+  /** Whoever is kept waits for the round that fails: memory decides then, and nobody need be refused. */
+  function user(
+    id: number,
+    inSilence: InSilence = "waits",
+  ): UserAccount | undefined | Promise<UserAccount | undefined> {
     const entry = users.get(id);
     if (entry && isFresh(entry)) return entry.account;
     if (entry && isPlanDue(entry.account)) return orKept(cache, renewed(id), () => users.get(id)?.account);
-    const load = loadUser(id).then((account) => (account && isPlanDue(account) ? renewed(id) : account));
+    const load = loadUser(id, entry ? "waits" : inSilence).then((account) =>
+      account && isPlanDue(account) ? renewed(id) : account,
+    );
     return entry ? orKept(cache, load, () => users.get(id)?.account) : load;
   }
 
@@ -125,7 +113,7 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
   /** After a change. A load that began before it may be under way: it is awaited, then the row is read once more. */
   async function reloadUser(id: number): Promise<void> {
     reads.wroteUser(id);
-    await outdate(users.get(id), userLoads.get(id));
+    for (const load of loadsOf(id)) await outdate(users.get(id), load);
     if (users.has(id)) await loadUser(id);
   }
 
@@ -139,6 +127,36 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
   }
 
   return { user, tokenByKey, reloadUser, reloadToken };
+}
+
+/** Reads of users, one for all who ask meanwhile and would wait alike: nobody is refused by another's, or kept by it. */
+function createUserLoads({ cache, reads, queries }: Pick<AccountLookupsDeps, "cache" | "reads" | "queries">) {
+  const newLoads = () => new Map<number, Promise<UserAccount | undefined>>();
+  const userLoads = { waits: newLoads(), "is refused": newLoads() };
+
+  function loadUser(id: number, inSilence: InSilence = "waits"): Promise<UserAccount | undefined> {
+    const loads = userLoads[inSilence];
+    let load = loads.get(id);
+    if (!load) {
+      load = findUser(id, inSilence).finally(() => loads.delete(id));
+      loads.set(id, load);
+    }
+    return load;
+  }
+
+  async function findUser(id: number, inSilence: InSilence): Promise<UserAccount | undefined> {
+    const row = await queries.user(id, inSilence);
+    if (!row || row.deletedAt !== null) {
+      dropUser(cache, id);
+      return undefined;
+    }
+    if (!reads.isUserBusy(id)) cache.uncertain.delete(id);
+    return putUser(cache, row).account;
+  }
+
+  /** Those that are under way: nothing where there is none. */
+  const loadsOf = (id: number) => Object.values(userLoads).map((loads) => loads.get(id));
+  return { loadUser, loadsOf };
 }
 
 /**

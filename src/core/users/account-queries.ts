@@ -4,6 +4,7 @@ import { and, eq, isNull, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
 import { READ_WAIT_MS, readOrRefuse } from "../kit/database-failure.ts";
+import type { InSilence } from "../kit/database-failure.ts";
 import { within } from "../kit/deadline.ts";
 import type { ReadsInFlight } from "./account-reads.ts";
 import type { TokenRow, UserRow } from "./account-rows.ts";
@@ -11,7 +12,7 @@ import type { TokenRow, UserRow } from "./account-rows.ts";
 const MAX_READS = 5;
 
 export interface AccountQueries {
-  user(id: number): Promise<UserRow | undefined>;
+  user(id: number, inSilence?: InSilence): Promise<UserRow | undefined>;
   /** By the hash of the key, or of the one before it. */
   token(keyHash: string): Promise<TokenRow | undefined>;
   tokenById(id: number): Promise<TokenRow | undefined>;
@@ -35,8 +36,8 @@ export function createAccountQueries(
   }
 
   /** For what no memory knows: waits for the database, then its caller gets 503. */
-  function answer<T>(query: () => PromiseLike<T>): Promise<T> {
-    return readOrRefuse(db, databaseWaitMs, query);
+  function answer<T>(query: () => PromiseLike<T>, inSilence?: InSilence): Promise<T> {
+    return readOrRefuse(db, databaseWaitMs, query, inSilence);
   }
 
   /** One text parameter, so that the statement stays the same whatever the number of ids. */
@@ -60,10 +61,10 @@ export function createAccountQueries(
   }
 
   return {
-    async user(id) {
+    async user(id, inSilence) {
       for (let tries = 1; ; tries++) {
         const { row, isOld } = await reads.track(async (overtaken) => {
-          const rows = await answer(() => db.orm.select().from(users).where(eq(users.id, id)));
+          const rows = await answer(() => db.orm.select().from(users).where(eq(users.id, id)), inSilence);
           return { row: rows[0], isOld: overtaken.users.has(id) };
         });
         if (!isOld || tries >= MAX_READS) return row;

@@ -89,7 +89,7 @@ export async function createAccounts({
 
   const user: LedgerAccounts["user"] = (id) => {
     const caughtUp = db.use();
-    const found = lookups.user(id);
+    const found = lookups.user(id, "is refused");
     return caughtUp ? both(found, caughtUp) : found;
   };
   const tokenByKey: LedgerAccounts["tokenByKey"] = (key) => {

@@ -11,6 +11,7 @@ import { sha256Hex } from "../../../src/core/kit/seal.ts";
 import type { TokenRow, UserRow } from "../../../src/core/users/account-rows.ts";
 import type { UserAccount } from "../../../src/core/deps.ts";
 import type { Database } from "../../../src/db/database.ts";
+import { DatabaseSilent } from "../../../src/db/deadline.ts";
 import type { LookAround } from "../../../src/db/look-around.ts";
 import { testClock } from "../../support/clock.ts";
 
@@ -118,6 +119,43 @@ test.each([0, 1])(
     expect((await lookups.user(1))?.status).toBe(2);
   },
 );
+
+test("where PostgreSQL says nothing the console's look-ups are refused at once, and a key's call waits for its owner's row", async () => {
+  let isSilent = true;
+  const asked = Promise.withResolvers<void>();
+  const answers = new Map<unknown, () => Promise<unknown[]>>([
+    [
+      schema.users,
+      () => {
+        asked.resolve();
+        return isSilent ? Promise.reject(new DatabaseSilent()) : Promise.resolve([rowOf(1)]);
+      },
+    ],
+    [schema.tokens, () => Promise.resolve([KEY_ROW])],
+  ]);
+  const db = {
+    kind: "postgres",
+    t: schema,
+    orm: { select: () => ({ from: (table: unknown) => ({ where: answers.get(table) }) }) },
+    onChange: () => Promise.resolve(),
+    use: () => undefined,
+  } as unknown as Database;
+  const accounts = await createAccounts({
+    db,
+    clock: testClock(),
+    logger,
+    refreshMs: 0,
+    databaseWaitMs: 60_000,
+  });
+  const called = accounts.tokenByKey("key");
+  await asked.promise;
+  const signedIn = await Promise.allSettled([accounts.user(1)]);
+  expect(signedIn).toMatchObject([{ status: "rejected", reason: { code: "database_down", status: 503 } }]);
+  isSilent = false;
+  expect((await called)?.id).toBe(KEY_ROW.id);
+  expect(await accounts.user(1)).toMatchObject({ id: 1 });
+  accounts.close();
+});
 
 test("while the database is away the process does not rest, so that rows decide as soon as it is back", async () => {
   let isAtWork = (): boolean => false;

@@ -136,8 +136,8 @@ const beginOf = (client: Sql) =>
   client.begin.bind(client) as unknown as (body: TransactionBody) => Promise<unknown>;
 
 /**
- * Refuses reads, and transactions that have not begun, while nobody is there. What else the server answers is heard, too: a transaction, a reserved connection. Who reads
- * behind a commit must not be refused for what was silent before it.
+ * Refuses reads, and transactions that have not begun, while nobody is there. What else the server answers is heard, too: a
+ * transaction, a reserved connection. Who reads behind a commit must not be refused for what was silent before it.
  */
 function attended(client: Sql, presence: Presence): Sql {
   const listening =

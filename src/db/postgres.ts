@@ -10,6 +10,7 @@ import type { Database, Flight, Orm, Steps } from "./database.ts";
 import { lookAround } from "./look-around.ts";
 import { createRowChanges } from "./row-changes.ts";
 import { createPresence } from "./presence.ts";
+import type { Presence } from "./presence.ts";
 import { createSilenceWatch } from "./silent-sockets.ts";
 import type { Inquiry } from "./silent-sockets.ts";
 import { sqlState } from "./sql-state.ts";
@@ -73,7 +74,7 @@ export function openPostgres(
       backoff: (retries: number) => Math.min(0.02 * 2 ** retries, 0.5),
     }),
   );
-  return quietMs > 0 ? attended(quietMs, client) : client;
+  return quietMs > 0 ? attended(client, createPresence(client.options, quietMs)) : client;
 }
 
 /** Longest for a fresh connection and its answer. */
@@ -135,11 +136,10 @@ const beginOf = (client: Sql) =>
   client.begin.bind(client) as unknown as (body: TransactionBody) => Promise<unknown>;
 
 /**
- * Refuses reads while nobody is there. What else the server answers is heard, too: a transaction, a reserved connection. Who reads
- * behind a commit must not be refused for what was silent before it.
+ * Refuses reads, and transactions that have not begun, while nobody is there. What else the server answers is heard, too: a
+ * transaction, a reserved connection. Who reads behind a commit must not be refused for what was silent before it.
  */
-function attended(quietMs: number, client: Sql): Sql {
-  const presence = createPresence(client.options, quietMs);
+function attended(client: Sql, presence: Presence): Sql {
   const listening =
     (unsafe: Sql["unsafe"]): Sql["unsafe"] =>
     (...statement) => {
@@ -153,18 +153,14 @@ function attended(quietMs: number, client: Sql): Sql {
     presence.attend(query, statement[0]);
     return query as never;
   };
-  client.begin = ((body: TransactionBody) => {
-    const ended = begin((tx) => {
-      tx.unsafe = listening(tx.unsafe.bind(tx));
-      return body(tx);
-    });
-    // Its end is a statement of the driver's.
-    void ended.then(
-      () => presence.heard(),
-      (error: unknown) => presence.heard(error),
-    );
-    return ended;
-  }) as unknown as Sql["begin"];
+  client.begin = ((body: TransactionBody) =>
+    presence.transact((begins) =>
+      begin((tx) => {
+        begins();
+        tx.unsafe = listening(tx.unsafe.bind(tx));
+        return body(tx);
+      }),
+    )) as unknown as Sql["begin"];
   const [reserve, end] = [client.reserve.bind(client), client.end.bind(client)];
   client.reserve = async () => {
     const reserved = await reserve();

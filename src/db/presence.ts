@@ -1,8 +1,8 @@
 // Whether PostgreSQL is there at all, for those who only read: where it has gone silent, reads that wait for it are refused within
 // some seconds, and new ones at once, until it says something again.
 // Refuses to judge one query: a long one is silent while it works, and so is a pool that is full of them. Nothing of the pool's
-// must have been answered, and nobody must answer at the door. Refuses to touch writes: whoever lost an answer does not know
-// whether it was committed.
+// must have been answered, and nobody must answer at the door. Refuses to touch what may have been written: whoever lost an
+// answer does not know whether it was committed. A transaction that has not begun has written nothing.
 import { connect, isIP } from "node:net";
 import type { Sql } from "postgres";
 import { DatabaseSilent } from "./deadline.ts";
@@ -47,6 +47,11 @@ export interface Presence {
   attend(query: Statement, text: string): void;
   /** Of each statement that is never refused: what answers it is a sign of life. */
   listenTo(query: Statement): void;
+  /**
+   * A transaction, refused as reads are until it calls `begins`, before its first statement: nothing was written then. One that was
+   * refused meanwhile throws there, and is rolled back.
+   */
+  transact<T>(run: (begins: () => void) => Promise<T>): Promise<T>;
   /** Something was answered; by an error, if it is given: those of the driver's own are none. */
   heard(error?: unknown): void;
   close(): void;
@@ -97,8 +102,19 @@ async function isAnswered({ host, port, path }: Door, limitMs: number): Promise<
   return (await Promise.all(all)).includes(true);
 }
 
-/** Knocks once a read has waited for `quietMs` milliseconds and none of the pool's statements was answered for as long. */
-export function createPresence(door: Door, quietMs: number): Presence {
+/** Who waits for the server, and whether anybody is there. */
+interface Watch {
+  /** It is refused by its `reject` once nobody is there. */
+  wait(query: DriverQuery): void;
+  /** It waits no more, whatever came. */
+  leave(query: DriverQuery): void;
+  heard: Presence["heard"];
+  isSilent(): boolean;
+  close(): void;
+}
+
+/** Knocks once somebody has waited for `quietMs` milliseconds and none of the pool's statements was answered for as long. */
+function watchDoor(door: Door, quietMs: number): Watch {
   /** Reads without an answer, and since when. */
   const waiting = new Map<DriverQuery, number>();
   /** One for all who wait, and none of those that others share: reads come and go. */
@@ -164,6 +180,23 @@ export function createPresence(door: Door, quietMs: number): Presence {
     timer.unref();
   }
 
+  return {
+    wait,
+    leave: (query) => void waiting.delete(query),
+    heard,
+    isSilent: () => isSilent,
+    close() {
+      isClosed = true;
+      clearInterval(timer);
+      clearTimeout(again);
+      waiting.clear();
+    },
+  };
+}
+
+export function createPresence(door: Door, quietMs: number): Presence {
+  const watch = watchDoor(door, quietMs);
+
   function refuse(query: DriverQuery): void {
     // It is never sent, and whoever does not wait for it is no unhandled rejection.
     query.executed = true;
@@ -174,32 +207,61 @@ export function createPresence(door: Door, quietMs: number): Presence {
   function listenTo(query: DriverQuery): void {
     const { resolve, reject } = query;
     query.resolve = (answer) => {
-      waiting.delete(query);
-      heard();
+      watch.leave(query);
+      watch.heard();
       resolve(answer);
     };
     query.reject = (error) => {
-      waiting.delete(query);
-      heard(error);
+      watch.leave(query);
+      watch.heard(error);
       reject(error);
     };
+  }
+
+  function transact<T>(run: (begins: () => void) => Promise<T>): Promise<T> {
+    if (watch.isSilent()) return Promise.reject(new DatabaseSilent());
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    let isRefused = false;
+    const block: DriverQuery = {
+      executed: true,
+      resolve: () => undefined,
+      reject(error) {
+        isRefused = true;
+        reject(error);
+      },
+    };
+    watch.wait(block);
+    const begins = (): void => {
+      watch.leave(block);
+      watch.heard();
+      if (isRefused) throw new DatabaseSilent();
+    };
+    run(begins).then(
+      (answer) => {
+        // Its end is a statement of the driver's.
+        watch.heard();
+        resolve(answer);
+      },
+      (error: unknown) => {
+        watch.leave(block);
+        watch.heard(error);
+        reject(error);
+      },
+    );
+    return promise;
   }
 
   return {
     attend(sent, text) {
       const query = sent as unknown as DriverQuery;
       const reads = isRead(text);
-      if (reads && isSilent) return refuse(query);
+      if (reads && watch.isSilent()) return refuse(query);
       listenTo(query);
-      if (reads) wait(query);
+      if (reads) watch.wait(query);
     },
     listenTo: (query) => listenTo(query as unknown as DriverQuery),
-    heard,
-    close() {
-      isClosed = true;
-      clearInterval(timer);
-      clearTimeout(again);
-      waiting.clear();
-    },
+    transact,
+    heard: (error) => watch.heard(error),
+    close: () => watch.close(),
   };
 }

@@ -3,6 +3,8 @@
 import { jwt } from "@elysiajs/jwt";
 import { Elysia } from "elysia";
 import type { Accounts, UserAccount } from "../core/deps.ts";
+import { READ_WAIT_MS } from "../core/kit/database-failure.ts";
+import { within } from "../core/kit/deadline.ts";
 import { SESSION_SECONDS } from "../core/users/session-rows.ts";
 import type { Session, Sessions } from "../core/users/sessions.ts";
 import type { SiteLimits } from "../core/kit/site-limits.ts";
@@ -83,6 +85,11 @@ export function claimsOf(user: { id: number; sessionVersion: number }, sid: stri
   return { sub: String(user.id), sv: user.sessionVersion, sid };
 }
 
+/** Rows that are in no memory: calls of keys wait longer for a database that is away than people before a screen. */
+function inTime<T>(found: T | Promise<T>): T | Promise<T> {
+  return found instanceof Promise ? within(READ_WAIT_MS, found) : found;
+}
+
 /** Whose live session a token with a right signature belongs to; undefined once row, age or version ended it. */
 export async function signedInBy(
   claims: Claims | false | undefined,
@@ -92,7 +99,7 @@ export async function signedInBy(
   if (typeof claims.sid !== "string" || claims.sid === "") return undefined;
   const id = Number(claims.sub);
   if (!Number.isSafeInteger(id) || id <= 0) return undefined;
-  const user = await accounts.user(id);
+  const user = await inTime(accounts.user(id));
   if (!user || user.deleted || user.sessionVersion !== claims.sv) return undefined;
   const session = await sessions.find(claims.sid);
   if (!session || session.userId !== id || session.sessionVersion !== claims.sv) return undefined;
@@ -186,7 +193,8 @@ async function identify(
         .get("authorization")
         ?.replace(/^Bearer\s+/i, "")
         .trim() ?? "";
-    if (header !== "" && level !== "session") user = await settings.accounts.userByAccessToken(header);
+    if (header !== "" && level !== "session")
+      user = await inTime(settings.accounts.userByAccessToken(header));
     countCall(settings, request, user, address);
     if (header === "") throw new Failure("auth", "auth_not_signed_in");
     if (level === "session") throw new Failure("auth", "access_token_not_supported");

@@ -1,6 +1,6 @@
 // Shared timers: everybody is called as often as they asked, together with whoever is due then, and nobody after the end.
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
-import { createLookAround, lookAround } from "../../src/db/look-around.ts";
+import { createLookAround } from "../../src/db/look-around.ts";
 import type { Look, LookAround, LookEvery } from "../../src/db/look-around.ts";
 import { createPresence } from "../../src/db/presence.ts";
 
@@ -171,14 +171,15 @@ test("who is due with a step is called by it, whatever fraction of a millisecond
   now.mockRestore();
 });
 
-test("reads that wait for PostgreSQL while the process rests move nobody's times", () => {
-  const { feed, lease } = feedAndLease(lookAround);
+test("reads that wait for PostgreSQL while the process rests have a timer of their own, and move nobody's times", () => {
+  const { feed, lease } = feedAndLease(around);
   const presence = createPresence({ host: [], port: [] }, 3000);
   restNow();
   feed.length = lease.length = 0;
   for (let reads = 0; reads < 40; reads++) {
     const query = { executed: false, resolve() {}, reject() {} };
     presence.attend(query as never, "select 1");
+    expect(jest.getTimerCount()).toBe(2);
     jest.advanceTimersByTime(100);
     query.resolve();
     jest.advanceTimersByTime(2600);

@@ -117,12 +117,17 @@ test("where nobody answers at the door reads are refused, and new ones at once, 
     (error: unknown) => String((error as { code?: string }).code),
   );
   const silent = { code: "DATABASE_SILENT" };
+  let bodies = 0;
+  const block = () => outcome(client.begin(async () => void bodies++));
+  // Neither has begun.
+  const waiting = block();
   const reads = ["select 1", "(select 1) union (select 2)", "with one as (select 1 as n) select n from one"];
   const refused = await Promise.allSettled(reads.map((text) => client.unsafe(text)));
   expect(refused).toMatchObject(reads.map(() => ({ status: "rejected", reason: silent })));
   const askedMs = performance.now();
   const [next] = await Promise.allSettled([client.unsafe("select 1")]);
   expect(next).toMatchObject({ status: "rejected", reason: silent });
+  expect([await waiting, await block(), bodies]).toEqual(["refused", "refused", 0]);
   expect(performance.now() - askedMs).toBeLessThan(100);
   // Nobody waits for this one: it ends no process.
   void client.unsafe("select 1");

@@ -1,6 +1,6 @@
 // In-memory accounts: users and API keys as the hot path reads them, filled on first use, bounded, kept true by every
 // write here and on other nodes. Refuses to let an older read overwrite a balance that was written meanwhile.
-import { addUser, createAccountCache, forgetTold, NEVER } from "./account-cache.ts";
+import { addUser, createAccountCache, doubt, forgetTold, NEVER } from "./account-cache.ts";
 import type { AccountCache, AccountLimits } from "./account-cache.ts";
 import { createAccountLookups, MAX_KEY_LENGTH } from "./account-lookups.ts";
 import { createAccountQueries } from "./account-queries.ts";
@@ -41,10 +41,12 @@ export async function createAccounts({
   around = lookAround,
 }: AccountsDeps): Promise<LedgerAccounts> {
   const isShared = db.kind === "postgres";
-  const cache = createAccountCache({ ...LIMITS, ...limits });
+  const cache = createAccountCache({ ...LIMITS, ...limits }, () => clock.monotonicMs());
   const { users, tokensById, uncertain } = cache;
   const reads = createReadsInFlight();
   const queries = createAccountQueries(db, reads, databaseWaitMs);
+  /** Nobody else is known of until the ledger has counted. */
+  let lastHeard: Parameters<LedgerAccounts["hearBy"]>[0] = () => ({ silentMs: 0, nodesAlive: 1 });
   let renewPlans: Parameters<LedgerAccounts["onPlanDue"]>[0] = () => Promise.resolve();
   const lookups = createAccountLookups({
     cache,
@@ -60,7 +62,14 @@ export async function createAccounts({
   const changes = isShared
     ? createRowChanges(db.orm, ["users", "tokens"], () => clock.monotonicMs())
     : undefined;
-  const refresh = createAccountRefresh({ cache, reads, queries, changes, logger });
+  const refresh = createAccountRefresh({
+    cache,
+    reads,
+    queries,
+    changes,
+    lastHeard: () => lastHeard(),
+    logger,
+  });
 
   /** What another node changed is read again. */
   const rereading =
@@ -77,12 +86,12 @@ export async function createAccounts({
     cache.misses.clear();
     for (const id of users.keys()) reads.wroteUser(id);
     for (const id of tokensById.keys()) reads.wroteToken(id);
-    for (const entry of users.values()) entry.readRound = NEVER;
-    for (const entry of tokensById.values()) entry.readRound = NEVER;
+    for (const entry of users.values()) doubt(cache, entry);
+    for (const entry of tokensById.values()) doubt(cache, entry);
     cache.isLost = true;
     void refresh();
   };
-  await db.onChange("users", { changed: rereading(lookups.reloadUser), lost });
+  await db.onChange("users", { changed: rereading((id) => lookups.reloadUser(id)), lost });
   await db.onChange("tokens", { changed: rereading(lookups.reloadToken), lost });
 
   const stop = isShared && refreshMs > 0 ? startRounds({ around, cache, refresh }, refreshMs) : undefined;
@@ -95,7 +104,10 @@ export async function createAccounts({
   const tokenByKey: LedgerAccounts["tokenByKey"] = (key) => {
     const caughtUp = db.use();
     const found = lookups.tokenByKey(key);
-    return caughtUp ? both(found, caughtUp) : found;
+    const answer = caughtUp ? both(found, caughtUp) : found;
+    // Who only looks whether the account is there at once drops the promise (relay/realtime): its refusal is nobody's then.
+    if (answer instanceof Promise) answer.catch(() => undefined);
+    return answer;
   };
 
   return {
@@ -118,6 +130,10 @@ export async function createAccounts({
     },
     async tokenChanged(id) {
       await Promise.all([db.announce("tokens", [id]), lookups.reloadToken(id)]);
+    },
+    userCharged: (id) => lookups.reloadUser(id, "charged"),
+    hearBy(hear) {
+      lastHeard = hear;
     },
     keepUser(account) {
       const entry = users.get(account.id);

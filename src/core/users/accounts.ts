@@ -96,19 +96,7 @@ export async function createAccounts({
 
   const stop = isShared && refreshMs > 0 ? startRounds({ around, cache, refresh }, refreshMs) : undefined;
 
-  const user: LedgerAccounts["user"] = (id) => {
-    const caughtUp = db.use();
-    const found = lookups.user(id, "is refused");
-    return caughtUp ? both(found, caughtUp) : found;
-  };
-  const tokenByKey: LedgerAccounts["tokenByKey"] = (key) => {
-    const caughtUp = db.use();
-    const found = lookups.tokenByKey(key);
-    const answer = caughtUp ? both(found, caughtUp) : found;
-    // Who only looks whether the account is there at once drops the promise (relay/realtime): its refusal is nobody's then.
-    if (answer instanceof Promise) answer.catch(() => undefined);
-    return answer;
-  };
+  const { user, tokenByKey } = inUse(db, lookups);
 
   return {
     tokenByKey,
@@ -162,6 +150,28 @@ export async function createAccounts({
     refresh,
     close() {
       stop?.();
+    },
+  };
+}
+
+/** Look-ups as those ask whom the process is for: a call that ends its rest waits until all that is kept is as new. */
+function inUse(
+  db: Pick<Deps["db"], "use">,
+  lookups: ReturnType<typeof createAccountLookups>,
+): Pick<LedgerAccounts, "user" | "tokenByKey"> {
+  return {
+    user(id) {
+      const caughtUp = db.use();
+      const found = lookups.user(id, "is refused");
+      return caughtUp ? both(found, caughtUp) : found;
+    },
+    tokenByKey(key) {
+      const caughtUp = db.use();
+      const found = lookups.tokenByKey(key);
+      const answer = caughtUp ? both(found, caughtUp) : found;
+      // Who only looks whether the account is there at once drops the promise (relay/realtime): its refusal is nobody's then.
+      if (answer instanceof Promise) answer.catch(() => undefined);
+      return answer;
     },
   };
 }

@@ -71,16 +71,6 @@ export async function createAccounts({
     logger,
   });
 
-  /** What another node changed is read again. */
-  const rereading =
-    (reload: (id: number) => Promise<void>) =>
-    async (ids: readonly string[]): Promise<void> => {
-      const done = await Promise.allSettled(ids.map((id) => reload(Number(id))));
-      const failed = done.find((each) => each.status === "rejected");
-      if (!failed) return;
-      logger.warn("accounts could not be re-read", { ids, error: String(failed.reason) });
-      throw failed.reason;
-    };
   /** Whatever is kept here is re-read: active accounts now, the others on their next use. */
   const lost = (): void => {
     cache.misses.clear();
@@ -91,8 +81,8 @@ export async function createAccounts({
     cache.isLost = true;
     void refresh();
   };
-  await db.onChange("users", { changed: rereading((id) => lookups.reloadUser(id)), lost });
-  await db.onChange("tokens", { changed: rereading(lookups.reloadToken), lost });
+  await db.onChange("users", { changed: rereading(logger, (id) => lookups.reloadUser(id)), lost });
+  await db.onChange("tokens", { changed: rereading(logger, lookups.reloadToken), lost });
 
   const stop = isShared && refreshMs > 0 ? startRounds({ around, cache, refresh }, refreshMs) : undefined;
 
@@ -151,6 +141,20 @@ export async function createAccounts({
     close() {
       stop?.();
     },
+  };
+}
+
+/** What another node changed is read again. */
+function rereading(
+  logger: Deps["logger"],
+  reload: (id: number) => Promise<void>,
+): (ids: readonly string[]) => Promise<void> {
+  return async (ids) => {
+    const done = await Promise.allSettled(ids.map((id) => reload(Number(id))));
+    const failed = done.find((each) => each.status === "rejected");
+    if (!failed) return;
+    logger.warn("accounts could not be re-read", { ids, error: String(failed.reason) });
+    throw failed.reason;
   };
 }
 

@@ -30,7 +30,7 @@ export interface AccountRefreshDeps {
   logger: Logger;
 }
 
-export interface LastHeard {
+interface LastHeard {
   /** Milliseconds since the database answered. */
   silentMs: number;
   /** This one included. */

@@ -135,7 +135,10 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   await openCoarse(db, options.get("site.time_zone"));
   await store.start();
   const health = createLedgerHealth({ db, clock, logger, dataDir, lease, journal });
-  if (outage) db.onAnswer(() => outage.answered());
+  if (outage) {
+    db.onAnswer(() => outage.answered());
+    deps.accounts.hearBy(() => ({ silentMs: outage.silentMs(), nodesAlive: outage.nodesAlive() }));
+  }
   await outage?.start();
   await shared?.releaseOwn();
 

@@ -10,19 +10,27 @@ export interface AccountLimits {
   maxMisses: number;
 }
 
-export interface UserEntry {
+/** How far what is kept of a row can be relied on. */
+export interface Reading {
+  /** `NEVER`: written elsewhere since, to be read on its next use. */
+  readRound: number;
+  /** Steady clock: it was as the table had it then. Later moments are told by `answeredMs`, while `readRound` counts. */
+  currentMs: number;
+  /** Somebody told that its row was changed, other than by a charge, and it has not been read since: memory must not decide. */
+  isChanged: boolean;
+}
+
+export interface UserEntry extends Reading {
   account: UserAccount;
   tokens: Set<TokenEntry>;
   /** Used since the last look for something to drop. */
   touched: boolean;
   usedRound: number;
-  /** `NEVER`: written elsewhere since, to be read on its next use. */
-  readRound: number;
 }
 
 export const NEVER = Number.NEGATIVE_INFINITY;
 
-export interface TokenEntry {
+export interface TokenEntry extends Reading {
   account: TokenAccount;
   owner: UserEntry;
   hash: string;
@@ -30,12 +38,12 @@ export interface TokenEntry {
   previousHash: string;
   previousUntil: number;
   touched: boolean;
-  /** As of users. */
-  readRound: number;
 }
 
 export interface AccountCache {
   readonly limits: AccountLimits;
+  /** Milliseconds of a clock that nobody sets. */
+  readonly monotonicMs: () => number;
   readonly users: Map<number, UserEntry>;
   readonly tokensByHash: Map<string, TokenEntry>;
   readonly tokensById: Map<number, TokenEntry>;
@@ -51,17 +59,24 @@ export interface AccountCache {
   round: number;
   /** The last one in which it was known: whatever stands here and was not told of is as it is in the table. */
   toldRound: number;
+  /** When the last answered round asked, by the steady clock. */
+  answeredMs: number;
   /** Announcements are missing: the next round reads all active accounts. */
   isLost: boolean;
   /** The last round failed. */
   isStale: boolean;
+  /** While `isStale`: the last answer of the database before the first round that failed, by the steady clock. */
+  awayFromMs: number;
+  /** As last heard, no other process spends from the same rows. */
+  isLone: boolean;
   /** Of those who wait for a row of what stands here: told when a round fails. */
   readonly waiting: Set<() => void>;
 }
 
-export function createAccountCache(limits: AccountLimits): AccountCache {
+export function createAccountCache(limits: AccountLimits, monotonicMs: () => number): AccountCache {
   return {
     limits,
+    monotonicMs,
     users: new Map(),
     tokensByHash: new Map(),
     tokensById: new Map(),
@@ -71,8 +86,11 @@ export function createAccountCache(limits: AccountLimits): AccountCache {
     misses: new Map(),
     round: 0,
     toldRound: NEVER,
+    answeredMs: NEVER,
     isLost: false,
     isStale: false,
+    awayFromMs: NEVER,
+    isLone: true,
     waiting: new Set(),
   };
 }
@@ -81,9 +99,48 @@ export function createAccountCache(limits: AccountLimits): AccountCache {
 const MAX_UNTOLD_ROUNDS = 2;
 
 /** What was read is as the table has it: since then it was known what is written, or that was just now. */
-export function isCurrent({ round, toldRound, isStale }: AccountCache, readRound: number): boolean {
+export function isCurrent(cache: AccountCache, reading: Reading): boolean {
+  const { round, toldRound } = cache;
+  const { readRound } = reading;
   const isTold = readRound !== NEVER && round - toldRound <= MAX_UNTOLD_ROUNDS;
-  return isTold || round - readRound <= MAX_UNTOLD_ROUNDS || isStale;
+  return isTold || round - readRound <= MAX_UNTOLD_ROUNDS || isMemoryEnough(cache, reading);
+}
+
+/** Older figures may have been spent on other nodes long before the database went away. */
+const MAX_AGE_IN_OUTAGE_MS = 60_000;
+
+/**
+ * The database is away, and what is kept stands in for the row: it has not been told as changed, and was current shortly before.
+ * Where nobody else spends from it any age will do. So the nodes spend a balance once each, at most (operations R2.8).
+ */
+function isMemoryEnough(cache: AccountCache, reading: Reading): boolean {
+  const { isStale, isLone, awayFromMs } = cache;
+  if (!isStale || reading.isChanged) return false;
+  return isLone || awayFromMs - lastCurrentMs(cache, reading) <= MAX_AGE_IN_OUTAGE_MS;
+}
+
+/** Whatever was read and not told of was confirmed by each round that was answered since. */
+function lastCurrentMs({ answeredMs }: AccountCache, { readRound, currentMs }: Reading): number {
+  return readRound === NEVER ? currentMs : Math.max(currentMs, answeredMs);
+}
+
+/** To be read before it decides again, unless the database is away. */
+export function doubt(cache: AccountCache, reading: Reading): void {
+  reading.currentMs = lastCurrentMs(cache, reading);
+  reading.readRound = NEVER;
+}
+
+/** The same for what is known to have been written elsewhere while nobody used it here: its balance may be spent. */
+export function disown(reading: Reading): void {
+  reading.currentMs = NEVER;
+  reading.readRound = NEVER;
+}
+
+/** The row was read, in this round, as it stood at `currentMs`. */
+export function wasRead(reading: Reading, readRound: number, currentMs: number): void {
+  reading.readRound = readRound;
+  reading.currentMs = currentMs;
+  reading.isChanged = false;
 }
 
 /** What was read or told until now is older than any round says: the process has rested since. */
@@ -97,7 +154,7 @@ export function putUser(cache: AccountCache, row: UserRow): UserEntry {
   const found = users.get(row.id);
   if (found) {
     refreshUser(found.account, row);
-    found.readRound = round;
+    wasRead(found, round, cache.monotonicMs());
     active.add(found);
     return found;
   }
@@ -109,7 +166,9 @@ export function putUser(cache: AccountCache, row: UserRow): UserEntry {
 /** Also for a user that was evicted while somebody held it, who was read in no round that counts. */
 export function addUser(cache: AccountCache, account: UserAccount, readRound: number): UserEntry {
   const { users, active, pending, round } = cache;
-  const entry: UserEntry = { account, tokens: new Set(), touched: true, usedRound: round, readRound };
+  const currentMs = readRound === NEVER ? NEVER : cache.monotonicMs();
+  const reading: Reading = { readRound, currentMs, isChanged: false };
+  const entry: UserEntry = { account, tokens: new Set(), touched: true, usedRound: round, ...reading };
   users.set(account.id, entry);
   active.add(entry);
   if (readRound === NEVER) pending.users.add(entry);
@@ -137,7 +196,7 @@ export function putToken(cache: AccountCache, row: TokenRow, owner: UserEntry): 
   const found = tokensById.get(row.id);
   if (found && found.owner === owner) {
     refreshToken(found.account, row);
-    found.readRound = cache.round;
+    wasRead(found, cache.round, cache.monotonicMs());
     nameToken(cache, found, row);
     return found;
   }
@@ -151,6 +210,8 @@ export function putToken(cache: AccountCache, row: TokenRow, owner: UserEntry): 
     previousUntil: 0,
     touched: true,
     readRound: cache.round,
+    currentMs: cache.monotonicMs(),
+    isChanged: false,
   };
   tokensById.set(account.id, entry);
   owner.tokens.add(entry);

@@ -2,7 +2,7 @@
 import type { Clock, TokenAccount, UserAccount } from "../deps.ts";
 import type { InSilence } from "../kit/database-failure.ts";
 import { sha256Hex } from "../kit/seal.ts";
-import { addMiss, dropToken, dropUser, isCurrent, NEVER, putToken, putUser } from "./account-cache.ts";
+import { addMiss, doubt, dropToken, dropUser, isCurrent, putToken, putUser } from "./account-cache.ts";
 import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { ReadsInFlight } from "./account-reads.ts";
@@ -30,7 +30,7 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
   const { isPlanDue, renewed } = createRenewals({ cache, clock, renewPlans }, loadUser);
   /**
    * False on PostgreSQL for an account that was written elsewhere since it was read, or of which that is not known, unless
-   * the database is away anyway.
+   * the database is away anyway and memory may decide.
    */
   function isFresh(entry: UserEntry): boolean {
     entry.touched = true;
@@ -39,8 +39,18 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
       entry.usedRound = cache.round;
       active.add(entry);
     }
-    return !isPlanDue(entry.account) && (!isShared || isCurrent(cache, entry.readRound));
+    return !isPlanDue(entry.account) && (!isShared || isCurrent(cache, entry));
   }
+
+  const keptUser = (id: number): UserAccount | undefined => {
+    const entry = users.get(id);
+    return entry && isCurrent(cache, entry) ? entry.account : undefined;
+  };
+
+  const keptKey = (hash: string): TokenAccount | undefined => {
+    const entry = tokensByHash.get(hash);
+    return entry && isCurrent(cache, entry.owner) && isCurrent(cache, entry) ? entry.account : undefined;
+  };
 
   /** Whoever is kept waits for the round that fails: memory decides then, and nobody need be refused. */
   function user(
@@ -49,11 +59,11 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
   ): UserAccount | undefined | Promise<UserAccount | undefined> {
     const entry = users.get(id);
     if (entry && isFresh(entry)) return entry.account;
-    if (entry && isPlanDue(entry.account)) return orKept(cache, renewed(id), () => users.get(id)?.account);
-    const load = loadUser(id, entry ? "waits" : inSilence).then((account) =>
+    if (entry && isPlanDue(entry.account)) return orKept(cache, renewed(id), () => keptUser(id));
+    const load = loadUser(id, entry && !cache.isStale ? "waits" : inSilence).then((account) =>
       account && isPlanDue(account) ? renewed(id) : account,
     );
-    return entry ? orKept(cache, load, () => users.get(id)?.account) : load;
+    return entry ? orKept(cache, load, () => keptUser(id)) : load;
   }
 
   function loadToken(hash: string): Promise<TokenAccount | undefined> {
@@ -99,8 +109,8 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
     if (entry) {
       entry.touched = true;
       if (entry.previousHash !== "" && isOver(entry, hash)) return undefined;
-      const isKnown = isFresh(entry.owner) && (!isShared || isCurrent(cache, entry.readRound));
-      return isKnown ? entry.account : orKept(cache, loadToken(hash), () => tokensByHash.get(hash)?.account);
+      const isKnown = isFresh(entry.owner) && (!isShared || isCurrent(cache, entry));
+      return isKnown ? entry.account : orKept(cache, loadToken(hash), () => keptKey(hash));
     }
     const until = misses.get(hash);
     if (until !== undefined) {
@@ -111,9 +121,9 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
   }
 
   /** After a change. A load that began before it may be under way: it is awaited, then the row is read once more. */
-  async function reloadUser(id: number): Promise<void> {
+  async function reloadUser(id: number, change: Change = "told"): Promise<void> {
     reads.wroteUser(id);
-    for (const load of loadsOf(id)) await outdate(users.get(id), load);
+    for (const load of loadsOf(id)) await outdate(cache, users.get(id), { load, change });
     if (users.has(id)) await loadUser(id);
   }
 
@@ -122,7 +132,8 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
     misses.clear();
     const entry = tokensById.get(id);
     if (!entry) return;
-    for (const hash of [entry.hash, entry.previousHash]) await outdate(entry, tokenLoads.get(hash));
+    for (const hash of [entry.hash, entry.previousHash])
+      await outdate(cache, entry, { load: tokenLoads.get(hash), change: "told" });
     await rereadToken(entry);
   }
 
@@ -174,18 +185,27 @@ function orKept<T>({ waiting }: AccountCache, load: Promise<T>, kept: () => T): 
   return promise;
 }
 
+/** What an account is read again for: a charge of this process, or what else its writer told of, which may be that it is disabled. */
+export type Change = "charged" | "told";
+
 /**
  * What is known of it decides nothing from here on: who asks waits for the row, however busy the database is. Nor does what
- * a load brings that began before.
+ * a load brings that began before. Where its writer told of the change not even a database that is away lets memory decide.
  */
 async function outdate(
+  cache: AccountCache,
   entry: UserEntry | TokenEntry | undefined,
-  load: Promise<unknown> | undefined,
+  { load, change }: { load: Promise<unknown> | undefined; change: Change },
 ): Promise<void> {
-  if (entry) entry.readRound = NEVER;
+  const mark = (): void => {
+    if (!entry) return;
+    doubt(cache, entry);
+    if (change === "told") entry.isChanged = true;
+  };
+  mark();
   if (!load) return;
   await load.catch(() => undefined);
-  if (entry) entry.readRound = NEVER;
+  mark();
 }
 
 /** Accounts whose plans have a moment behind them are brought up to now before anybody gets them. */

@@ -6,7 +6,7 @@ import type { RowChanges } from "../../db/row-changes.ts";
 import type { Logger } from "../deps.ts";
 import { READ_WAIT_MS } from "../kit/database-failure.ts";
 import { within } from "../kit/deadline.ts";
-import { dropToken, dropUser, NEVER, putToken } from "./account-cache.ts";
+import { disown, doubt, dropToken, dropUser, NEVER, putToken, wasRead } from "./account-cache.ts";
 import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { Overtaken, ReadsInFlight } from "./account-reads.ts";
@@ -25,16 +25,26 @@ export interface AccountRefreshDeps {
   queries: AccountQueries;
   /** Undefined on SQLite, where a round reads all that is active: nobody else writes, and only tests ask for one. */
   changes: AccountChanges | undefined;
+  /** Of the database and its nodes, as last heard. */
+  lastHeard: () => LastHeard;
   logger: Logger;
 }
 
-/** Runs one round unless one runs already; never rejects. */
-export function createAccountRefresh({ cache, reads, queries, changes, logger }: AccountRefreshDeps) {
+interface LastHeard {
+  /** Milliseconds since the database answered. */
+  silentMs: number;
+  /** This one included. */
+  nodesAlive: number;
+}
+
+/** Runs one round unless one runs already, which counts all the same: what is kept grows older meanwhile. Never rejects. */
+export function createAccountRefresh(deps: AccountRefreshDeps) {
+  const { cache, reads, queries, changes, lastHeard, logger } = deps;
   const { users, tokensById, active, pending } = cache;
   let isRunning = false;
 
   async function refreshAll(): Promise<void> {
-    cache.round++;
+    const [askedRound, askedMs] = [cache.round, cache.monotonicMs()];
     for (const entry of active) if (cache.round - entry.usedRound > ACTIVE_ROUNDS) rest(cache, entry);
     // Nobody asks: what is written meanwhile is told in the first round with somebody. Where the last word was that the database
     // is away, memory decides until a round has been answered.
@@ -46,7 +56,8 @@ export function createAccountRefresh({ cache, reads, queries, changes, logger }:
       if (told) note(cache, reads, told);
       if (!told || wasLost) await readAll();
       else await readPending();
-      cache.toldRound = cache.round;
+      cache.toldRound = askedRound;
+      cache.answeredMs = askedMs;
       cache.isStale = false;
     } catch (error) {
       // What an answer told that came too late is told to nobody.
@@ -58,8 +69,8 @@ export function createAccountRefresh({ cache, reads, queries, changes, logger }:
   async function readAll(): Promise<void> {
     for (const entry of users.values()) {
       if (active.has(entry)) continue;
-      entry.readRound = NEVER;
-      for (const token of entry.tokens) token.readRound = NEVER;
+      doubt(cache, entry);
+      for (const token of entry.tokens) doubt(cache, token);
     }
     for (const entry of active) {
       pending.users.add(entry);
@@ -78,13 +89,13 @@ export function createAccountRefresh({ cache, reads, queries, changes, logger }:
   }
 
   async function refreshChunk(entries: readonly UserEntry[], cached: readonly TokenEntry[]): Promise<void> {
-    const readIn = cache.round;
+    const asked = { round: cache.round, ms: cache.monotonicMs() };
     await reads.track(async (overtaken) => {
       const [userRows, tokenRows] = await queries.many(
         entries.map((entry) => entry.account.id),
         cached.map((token) => token.account.id),
       );
-      updateUsers(entries, userRows, overtaken, readIn);
+      updateUsers(entries, userRows, overtaken, asked);
       const tokenRowsById = new Map(tokenRows.map((row) => [row.id, row]));
       for (const token of cached) {
         const { id } = token.account;
@@ -101,7 +112,7 @@ export function createAccountRefresh({ cache, reads, queries, changes, logger }:
     entries: readonly UserEntry[],
     rows: readonly UserRow[],
     overtaken: Overtaken,
-    readIn: number,
+    asked: { round: number; ms: number },
   ): void {
     const rowsById = new Map(rows.map((row) => [row.id, row]));
     for (const entry of entries) {
@@ -111,10 +122,10 @@ export function createAccountRefresh({ cache, reads, queries, changes, logger }:
       if (!pending.users.has(entry)) continue;
       if (overtaken.users.has(id) || reads.isUserBusy(id)) {
         // What decides nothing since the read began is not made current by an old row.
-        if (entry.readRound !== NEVER) entry.readRound = readIn;
+        if (entry.readRound !== NEVER) entry.readRound = asked.round;
         continue;
       }
-      entry.readRound = readIn;
+      wasRead(entry, asked.round, asked.ms);
       pending.users.delete(entry);
       const row = rowsById.get(id);
       if (row && row.deletedAt === null) {
@@ -125,12 +136,17 @@ export function createAccountRefresh({ cache, reads, queries, changes, logger }:
   }
 
   return async function refresh(): Promise<void> {
+    cache.round++;
     if (isRunning) return;
     isRunning = true;
     try {
       await refreshAll();
     } catch (error) {
       if (!cache.isStale) logger.warn("accounts could not be re-read", { error: String(error) });
+      const { silentMs, nodesAlive } = lastHeard();
+      // While it is slow some answers come: what was current when the first round failed stays so.
+      if (!cache.isStale) cache.awayFromMs = cache.monotonicMs() - silentMs;
+      cache.isLone = nodesAlive <= 1;
       cache.isStale = true;
       for (const tell of cache.waiting) tell();
     } finally {
@@ -140,10 +156,11 @@ export function createAccountRefresh({ cache, reads, queries, changes, logger }:
 }
 
 /** Not used lately: what is pending of it is read when it is. */
-function rest({ active, pending }: AccountCache, entry: UserEntry): void {
+function rest(cache: AccountCache, entry: UserEntry): void {
+  const { active, pending } = cache;
   active.delete(entry);
-  if (pending.users.delete(entry)) entry.readRound = NEVER;
-  for (const token of entry.tokens) if (pending.tokens.delete(token)) token.readRound = NEVER;
+  if (pending.users.delete(entry)) doubt(cache, entry);
+  for (const token of entry.tokens) if (pending.tokens.delete(token)) doubt(cache, token);
 }
 
 type ChangedAccounts = NonNullable<Awaited<ReturnType<AccountChanges["next"]>>>;
@@ -155,12 +172,12 @@ function note(cache: AccountCache, reads: ReadsInFlight, told: ChangedAccounts):
     reads.wroteUser(id);
     const entry = users.get(id);
     if (entry && active.has(entry)) pending.users.add(entry);
-    else if (entry) entry.readRound = NEVER;
+    else if (entry) disown(entry);
   }
   for (const id of told.tokens) {
     reads.wroteToken(id);
     const entry = tokensById.get(id);
     if (entry && active.has(entry.owner)) pending.tokens.add(entry);
-    else if (entry) entry.readRound = NEVER;
+    else if (entry) disown(entry);
   }
 }

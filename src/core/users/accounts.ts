@@ -1,6 +1,6 @@
 // In-memory accounts: users and API keys as the hot path reads them, filled on first use, bounded, kept true by every
 // write here and on other nodes. Refuses to let an older read overwrite a balance that was written meanwhile.
-import { addUser, createAccountCache, forgetTold, NEVER } from "./account-cache.ts";
+import { addUser, createAccountCache, doubt, forgetTold, NEVER } from "./account-cache.ts";
 import type { AccountCache, AccountLimits } from "./account-cache.ts";
 import { createAccountLookups, MAX_KEY_LENGTH } from "./account-lookups.ts";
 import { createAccountQueries } from "./account-queries.ts";
@@ -41,10 +41,12 @@ export async function createAccounts({
   around = lookAround,
 }: AccountsDeps): Promise<LedgerAccounts> {
   const isShared = db.kind === "postgres";
-  const cache = createAccountCache({ ...LIMITS, ...limits });
+  const cache = createAccountCache({ ...LIMITS, ...limits }, () => clock.monotonicMs());
   const { users, tokensById, uncertain } = cache;
   const reads = createReadsInFlight();
   const queries = createAccountQueries(db, reads, databaseWaitMs);
+  /** Nobody else is known of until the ledger has counted. */
+  let lastHeard: Parameters<LedgerAccounts["hearBy"]>[0] = () => ({ silentMs: 0, nodesAlive: 1 });
   let renewPlans: Parameters<LedgerAccounts["onPlanDue"]>[0] = () => Promise.resolve();
   const lookups = createAccountLookups({
     cache,
@@ -60,43 +62,31 @@ export async function createAccounts({
   const changes = isShared
     ? createRowChanges(db.orm, ["users", "tokens"], () => clock.monotonicMs())
     : undefined;
-  const refresh = createAccountRefresh({ cache, reads, queries, changes, logger });
+  const refresh = createAccountRefresh({
+    cache,
+    reads,
+    queries,
+    changes,
+    lastHeard: () => lastHeard(),
+    logger,
+  });
 
-  /** What another node changed is read again. */
-  const rereading =
-    (reload: (id: number) => Promise<void>) =>
-    async (ids: readonly string[]): Promise<void> => {
-      const done = await Promise.allSettled(ids.map((id) => reload(Number(id))));
-      const failed = done.find((each) => each.status === "rejected");
-      if (!failed) return;
-      logger.warn("accounts could not be re-read", { ids, error: String(failed.reason) });
-      throw failed.reason;
-    };
   /** Whatever is kept here is re-read: active accounts now, the others on their next use. */
   const lost = (): void => {
     cache.misses.clear();
     for (const id of users.keys()) reads.wroteUser(id);
     for (const id of tokensById.keys()) reads.wroteToken(id);
-    for (const entry of users.values()) entry.readRound = NEVER;
-    for (const entry of tokensById.values()) entry.readRound = NEVER;
+    for (const entry of users.values()) doubt(cache, entry);
+    for (const entry of tokensById.values()) doubt(cache, entry);
     cache.isLost = true;
     void refresh();
   };
-  await db.onChange("users", { changed: rereading(lookups.reloadUser), lost });
-  await db.onChange("tokens", { changed: rereading(lookups.reloadToken), lost });
+  await db.onChange("users", { changed: rereading(logger, (id) => lookups.reloadUser(id)), lost });
+  await db.onChange("tokens", { changed: rereading(logger, lookups.reloadToken), lost });
 
   const stop = isShared && refreshMs > 0 ? startRounds({ around, cache, refresh }, refreshMs) : undefined;
 
-  const user: LedgerAccounts["user"] = (id) => {
-    const caughtUp = db.use();
-    const found = lookups.user(id, "is refused");
-    return caughtUp ? both(found, caughtUp) : found;
-  };
-  const tokenByKey: LedgerAccounts["tokenByKey"] = (key) => {
-    const caughtUp = db.use();
-    const found = lookups.tokenByKey(key);
-    return caughtUp ? both(found, caughtUp) : found;
-  };
+  const { user, tokenByKey } = inUse(db, lookups);
 
   return {
     tokenByKey,
@@ -118,6 +108,10 @@ export async function createAccounts({
     },
     async tokenChanged(id) {
       await Promise.all([db.announce("tokens", [id]), lookups.reloadToken(id)]);
+    },
+    userCharged: (id) => lookups.reloadUser(id, "charged"),
+    hearBy(hear) {
+      lastHeard = hear;
     },
     keepUser(account) {
       const entry = users.get(account.id);
@@ -146,6 +140,42 @@ export async function createAccounts({
     refresh,
     close() {
       stop?.();
+    },
+  };
+}
+
+/** What another node changed is read again. */
+function rereading(
+  logger: Deps["logger"],
+  reload: (id: number) => Promise<void>,
+): (ids: readonly string[]) => Promise<void> {
+  return async (ids) => {
+    const done = await Promise.allSettled(ids.map((id) => reload(Number(id))));
+    const failed = done.find((each) => each.status === "rejected");
+    if (!failed) return;
+    logger.warn("accounts could not be re-read", { ids, error: String(failed.reason) });
+    throw failed.reason;
+  };
+}
+
+/** Look-ups as those ask whom the process is for: a call that ends its rest waits until all that is kept is as new. */
+function inUse(
+  db: Pick<Deps["db"], "use">,
+  lookups: ReturnType<typeof createAccountLookups>,
+): Pick<LedgerAccounts, "user" | "tokenByKey"> {
+  return {
+    user(id) {
+      const caughtUp = db.use();
+      const found = lookups.user(id, "is refused");
+      return caughtUp ? both(found, caughtUp) : found;
+    },
+    tokenByKey(key) {
+      const caughtUp = db.use();
+      const found = lookups.tokenByKey(key);
+      const answer = caughtUp ? both(found, caughtUp) : found;
+      // Who only looks whether the account is there at once drops the promise (relay/realtime): its refusal is nobody's then.
+      if (answer instanceof Promise) answer.catch(() => undefined);
+      return answer;
     },
   };
 }

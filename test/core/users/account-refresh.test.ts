@@ -29,8 +29,13 @@ const KEY_ROW = {
 } as unknown as TokenRow;
 const rowOf = (status: number) => ({ id: 1, status, limits: "", setting: "", deletedAt: null }) as UserRow;
 
+/** Whom nobody else spends with. */
+const ALONE = () => ({ silentMs: 0, nodesAlive: 1 });
+const LIMITS = { maxTokens: 9, maxUsers: 9, maxMisses: 9 };
+
 test("a user disabled while a round reads is not decided by what that round brings", async () => {
-  const cache = createAccountCache({ maxTokens: 9, maxUsers: 9, maxMisses: 9 });
+  const clock = testClock();
+  const cache = createAccountCache(LIMITS, clock.monotonicMs);
   const reads = createReadsInFlight();
   const round = Promise.withResolvers<[UserRow[], []]>();
   let own = Promise.resolve<UserRow | undefined>(rowOf(1));
@@ -42,9 +47,15 @@ test("a user disabled while a round reads is not decided by what that round brin
     userIdByAccessToken: () => Promise.resolve(undefined),
   };
   const renewPlans = () => Promise.resolve();
-  const clock = testClock();
   const lookups = createAccountLookups({ cache, reads, queries, clock, isShared: true, renewPlans });
-  const refresh = createAccountRefresh({ cache, reads, queries, changes: undefined, logger });
+  const refresh = createAccountRefresh({
+    cache,
+    reads,
+    queries,
+    changes: undefined,
+    lastHeard: ALONE,
+    logger,
+  });
   await lookups.user(1);
   const reading = refresh();
   const late = Promise.withResolvers<UserRow | undefined>();
@@ -64,33 +75,146 @@ test("a user disabled while a round reads is not decided by what that round brin
 
 /** What is kept on PostgreSQL, as a database answers that is there or away. */
 function keptBooks() {
-  const cache = createAccountCache({ maxTokens: 9, maxUsers: 9, maxMisses: 9 });
+  const clock = testClock();
+  const cache = createAccountCache(LIMITS, clock.monotonicMs);
   const reads = createReadsInFlight();
-  const state = { isAway: false, status: 1 };
+  const state = { isAway: false, status: 1, told: [] as number[], silentMs: 0, nodesAlive: 1 };
   const away = Promise.withResolvers<never>();
+  const asked = { next: undefined as Promise<{ users: number[]; tokens: number[] }> | undefined };
   const ask = <T>(answer: T): Promise<T> =>
     state.isAway ? Promise.reject(new Error("the database is away")) : Promise.resolve(answer);
   const queries: AccountQueries = {
     // Whoever needs a row waits for the database.
-    user: () => (state.isAway ? away.promise : ask(rowOf(state.status))),
-    many: (userIds) => ask([userIds.map(() => rowOf(state.status)), []]),
+    user: (id) => (state.isAway ? away.promise : ask({ ...rowOf(state.status), id })),
+    many: (userIds, tokenIds) =>
+      ask([userIds.map((id) => ({ ...rowOf(state.status), id })), tokenIds.map(() => KEY_ROW)] as [
+        UserRow[],
+        TokenRow[],
+      ]),
     token: () => (state.isAway ? away.promise : ask(KEY_ROW)),
-    tokenById: () => ask(undefined),
+    tokenById: () => (state.isAway ? away.promise : ask(KEY_ROW)),
     userIdByAccessToken: () => ask(undefined),
   };
   const changes = {
-    next: () => ask({ users: [], tokens: [] }),
+    next: () => asked.next ?? ask({ users: state.told.splice(0), tokens: [] }),
     look: () => ask({ told: undefined, marks: new Map<string, number>() }),
   };
-  const clock = testClock();
   const renewPlans = () => Promise.resolve();
   const lookups = createAccountLookups({ cache, reads, queries, clock, isShared: true, renewPlans });
-  const refresh = createAccountRefresh({ cache, reads, queries, changes, logger });
+  const lastHeard = () => state;
+  const refresh = createAccountRefresh({ cache, reads, queries, changes, lastHeard, logger });
   const rounds = async (count: number): Promise<void> => {
     for (let round = 0; round < count; round++) await refresh();
   };
-  return { state, clock, lookups, rounds, away };
+  return { state, asked, clock, lookups, rounds, away };
 }
+
+/** Answers when the database has been found away: undefined for whoever waits for it still. */
+async function foundAway(books: ReturnType<typeof keptBooks>): Promise<(number | undefined)[]> {
+  books.state.isAway = true;
+  const found = [undefined, undefined] as (number | undefined)[];
+  const look = (): void => {
+    for (const [index, each] of [books.lookups.tokenByKey("key"), books.lookups.user(1)].entries())
+      void Promise.resolve(each).then(
+        (account) => (found[index] = account?.id),
+        () => undefined,
+      );
+  };
+  look();
+  await books.rounds(1);
+  look();
+  // What is resolved has been heard of by the end of another round.
+  await books.rounds(1);
+  return found;
+}
+
+test("a change that was heard is not overruled by memory when the row cannot be read: user and key", async () => {
+  for (const kind of ["user", "token"] as const) {
+    const books = keptBooks();
+    const { state, lookups, rounds, away } = books;
+    await lookups.tokenByKey("key");
+    await rounds(1);
+    state.isAway = true;
+    const heard = kind === "user" ? lookups.reloadUser(1) : lookups.reloadToken(7);
+    expect(await foundAway(books)).toEqual([undefined, kind === "user" ? undefined : 1]);
+    // Read again it is an account like any other one, in the next outage too.
+    away.reject(new Error("nobody answered in time"));
+    await heard.catch(() => undefined);
+    state.isAway = false;
+    await rounds(1);
+    await lookups.tokenByKey("key");
+    state.isAway = true;
+    await rounds(3);
+    expect(await foundAway(books)).toEqual([7, 1]);
+  }
+});
+
+test("a charge whose answer was lost leaves memory to decide in the outage that lost it", async () => {
+  const books = keptBooks();
+  await books.lookups.tokenByKey("key");
+  await books.rounds(1);
+  books.state.isAway = true;
+  void books.lookups.reloadUser(1, "charged").catch(() => undefined);
+  expect(await foundAway(books)).toEqual([7, 1]);
+});
+
+test.each([
+  {
+    what: "current a minute before the last answer",
+    restMs: 60_000,
+    silentMs: 0,
+    nodesAlive: 2,
+    isServed: true,
+  },
+  { what: "older", restMs: 60_001, silentMs: 0, nodesAlive: 2, isServed: false },
+  { what: "older, of a lone process", restMs: 60_001, silentMs: 0, nodesAlive: 1, isServed: true },
+  {
+    what: "as old, in a long silence",
+    restMs: 7_200_000,
+    silentMs: 7_199_000,
+    nodesAlive: 2,
+    isServed: true,
+  },
+])("a row that rested when the database went away: $what", async ({ restMs, isServed, ...heard }) => {
+  const books = keptBooks();
+  await books.lookups.tokenByKey("key");
+  await books.rounds(45);
+  books.clock.advance(restMs);
+  Object.assign(books.state, heard);
+  expect(await foundAway(books)).toEqual(isServed ? [7, 1] : [undefined, undefined]);
+});
+
+test.each([1, 2])(
+  "a resting row that was noted as written serves in an outage of %i nodes",
+  async (nodesAlive) => {
+    const books = keptBooks();
+    const { state, lookups, rounds } = books;
+    await lookups.tokenByKey("key");
+    await rounds(41);
+    state.nodesAlive = nodesAlive;
+    // Somebody else is in use, so that rounds go on.
+    state.told = [1];
+    await lookups.user(2);
+    await rounds(1);
+    expect(await foundAway(books)).toEqual(nodesAlive === 1 ? [7, 1] : [undefined, undefined]);
+  },
+);
+
+test("a round that takes long keeps nothing current: whoever asks waits for the row", async () => {
+  const { asked, lookups, rounds } = keptBooks();
+  for (const id of [1, 2]) await lookups.user(id);
+  await rounds(1);
+  const slow = Promise.withResolvers<{ users: number[]; tokens: number[] }>();
+  asked.next = slow.promise;
+  const begun = rounds(1);
+  expect(lookups.user(1)).toMatchObject({ id: 1 });
+  await rounds(3);
+  expect(lookups.user(1)).toBeInstanceOf(Promise);
+  slow.resolve({ users: [], tokens: [] });
+  await begun;
+  // It tells how things stood when it asked.
+  expect(lookups.user(2)).toBeInstanceOf(Promise);
+});
 
 test.each([0, 1])(
   "an outage that begins while nobody calls: the first call waits for the round that fails, memory serves it and the next (plan until %i)",
@@ -154,6 +278,22 @@ test("where PostgreSQL says nothing the console's look-ups are refused at once, 
   isSilent = false;
   expect((await called)?.id).toBe(KEY_ROW.id);
   expect(await accounts.user(1)).toMatchObject({ id: 1 });
+  accounts.close();
+});
+
+test("a look-up of a key that its caller drops is refused without a word", async () => {
+  const db = {
+    kind: "postgres",
+    t: schema,
+    orm: { select: () => ({ from: () => ({ where: () => Promise.reject(new DatabaseSilent()) }) }) },
+    onChange: () => Promise.resolve(),
+    use: () => Promise.resolve(),
+  } as unknown as Database;
+  const accounts = await createAccounts({ db, clock: testClock(), logger, refreshMs: 0, databaseWaitMs: 0 });
+  // The runner tells of a refusal that nobody hears.
+  expect(accounts.tokenByKey("key")).toBeInstanceOf(Promise);
+  const [heard] = await Promise.allSettled([accounts.tokenByKey("key")]);
+  expect(heard).toMatchObject({ status: "rejected", reason: { code: "database_down" } });
   accounts.close();
 });
 

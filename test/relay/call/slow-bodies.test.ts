@@ -2,6 +2,7 @@
 // Refuses to wait for real seconds: the steady clock is in the test's hands, and the body ends when the test says so.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
+import type { LedgerAccounts } from "../../../src/core/deps.ts";
 import { testClock } from "../../support/clock.ts";
 import { connectRaw } from "../../support/raw-client.ts";
 import type { TestUser } from "../../support/app.ts";
@@ -81,11 +82,14 @@ async function slowly({ path, body, type = "application/json", headers, meanwhil
   return { status, text: connection.text() };
 }
 
+/** Those of the application are the ledger's. */
+const accounts = () => g.app.deps.accounts as LedgerAccounts;
+
 async function caller() {
   const user = await g.app.createUser({ quota: 1_000_000 });
   const { id, key } = await g.app.createToken(user.id);
   /** Memory has the key as soon as its call is admitted. */
-  const admitted = () => until(async () => g.app.deps.accounts.cachedToken(id));
+  const admitted = () => until(async () => accounts().cachedToken(id));
   return { user, id, admitted, headers: { authorization: `Bearer ${key}` } };
 }
 
@@ -135,11 +139,11 @@ test("a session that ends, as all of a disabled user's do, plays no more", async
 
 test("what another node spent while the account rested here is spent", async () => {
   const { user, admitted, headers } = await caller();
-  const { db, accounts } = g.app.deps;
+  const { db } = g.app.deps;
   const { users } = db.t;
   const meanwhile = async () => {
     await admitted();
-    for (let rounds = 0; rounds < ROUNDS_TO_REST; rounds++) await accounts.refresh();
+    for (let rounds = 0; rounds < ROUNDS_TO_REST; rounds++) await accounts().refresh();
     await db.orm.update(users).set({ quota: 0 }).where(eq(users.id, user.id));
   };
   const body = JSON.stringify(chat);

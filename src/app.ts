@@ -192,6 +192,7 @@ function sessionSettings(env: Env, deps: Deps, secret: string): SessionSettings 
     accounts,
     sessions,
     options,
+    databaseKind: deps.db.kind,
     maintenance,
     limits: createSiteLimits(
       env.limits,

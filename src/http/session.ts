@@ -3,6 +3,7 @@
 import { jwt } from "@elysiajs/jwt";
 import { Elysia } from "elysia";
 import type { Accounts, UserAccount } from "../core/deps.ts";
+import type { Database } from "../db/database.ts";
 import { READ_WAIT_MS } from "../core/kit/database-failure.ts";
 import { within } from "../core/kit/deadline.ts";
 import { SESSION_SECONDS } from "../core/users/session-rows.ts";
@@ -38,6 +39,7 @@ const LEVEL_ROLE: Record<AccessLevel, number> = {
 export interface SessionSettings {
   accounts: Accounts;
   sessions: Sessions;
+  databaseKind: Database["kind"];
   limits: SiteLimits;
   /** As secretsOf (signing.ts) reads it. */
   secret: string;
@@ -85,21 +87,33 @@ export function claimsOf(user: { id: number; sessionVersion: number }, sid: stri
   return { sub: String(user.id), sv: user.sessionVersion, sid };
 }
 
-/** Rows that are in no memory: calls of keys wait longer for a database that is away than people before a screen. */
-function inTime<T>(found: T | Promise<T>): T | Promise<T> {
-  return found instanceof Promise ? within(READ_WAIT_MS, found) : found;
+/** A PostgreSQL that has gone silent is known to be after some six seconds; then memory answers for whoever it has. */
+const KEPT_WAIT_MS = 8000;
+
+/**
+ * Calls of keys wait longer for a PostgreSQL that is away than people before a screen, for whoever no memory has. The embedded database
+ * bounds its waits itself, and says then that it is busy.
+ */
+function inTime<T>(
+  { databaseKind }: Pick<SessionSettings, "databaseKind">,
+  found: T | Promise<T>,
+  waitMs = READ_WAIT_MS,
+): T | Promise<T> {
+  return found instanceof Promise && databaseKind === "postgres" ? within(waitMs, found) : found;
 }
 
 /** Whose live session a token with a right signature belongs to; undefined once row, age or version ended it. */
 export async function signedInBy(
   claims: Claims | false | undefined,
-  { accounts, sessions }: Pick<SessionSettings, "accounts" | "sessions">,
+  settings: Pick<SessionSettings, "accounts" | "sessions" | "databaseKind">,
 ): Promise<SignedIn | undefined> {
   if (!claims || typeof claims.sub !== "string" || typeof claims.sv !== "number") return undefined;
   if (typeof claims.sid !== "string" || claims.sid === "") return undefined;
   const id = Number(claims.sub);
   if (!Number.isSafeInteger(id) || id <= 0) return undefined;
-  const user = await inTime(accounts.user(id));
+  const { accounts, sessions } = settings;
+  const isKept = accounts.cachedUser(id) !== undefined;
+  const user = await inTime(settings, accounts.user(id), isKept ? KEPT_WAIT_MS : READ_WAIT_MS);
   if (!user || user.deleted || user.sessionVersion !== claims.sv) return undefined;
   const session = await sessions.find(claims.sid);
   if (!session || session.userId !== id || session.sessionVersion !== claims.sv) return undefined;
@@ -194,7 +208,7 @@ async function identify(
         ?.replace(/^Bearer\s+/i, "")
         .trim() ?? "";
     if (header !== "" && level !== "session")
-      user = await inTime(settings.accounts.userByAccessToken(header));
+      user = await inTime(settings, settings.accounts.userByAccessToken(header));
     countCall(settings, request, user, address);
     if (header === "") throw new Failure("auth", "auth_not_signed_in");
     if (level === "session") throw new Failure("auth", "access_token_not_supported");

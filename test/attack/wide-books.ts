@@ -148,6 +148,8 @@ function compare(wide: WideSite, rows: readonly Row[], harm: Harm): string[] {
     else rowless.push(call);
     if (row && call.outcome.requestId !== "" && row.requestId !== call.outcome.requestId)
       findings.push(`answered as ${call.outcome.requestId}, charged as ${row.requestId}: ${who}`);
+    if (row && call.key && row.tokenId !== call.key.tokenId)
+      findings.push(`called with key ${call.key.tokenId}, charged to ${row.tokenId}: ${who}`);
     if (!row && isAnswered(call)) findings.push(`answered and in no book: ${who}, ${call.outcome.requestId}`);
     else if (!row && usage && !mayBeLost(call, usage, harm))
       findings.push(`billed by the upstream and in no book: ${JSON.stringify(usage)}, ${who}`);

@@ -281,14 +281,15 @@ class InboxState implements InboxService {
     const { db } = this.#deps;
     const now = this.#now();
     const due = this.#open.filter((item) => isDue(item, now));
-    const over = this.#over.splice(0);
-    if (due.length + over.length === 0) return;
+    if (due.length + this.#over.length === 0) return;
     const root = await within(WRITE_WAIT_MS, rootAccount(this.#deps));
     const letters: { item: InboxItem; isBack: boolean }[] = [];
     for (const item of due) {
       if (!root || !wantsLetter(this.#deps, root, item.kind)) await dropLetter(db, item);
       else if (await claimLetter(db, item, now)) letters.push({ item, isBack: false });
     }
+    // Not before: where the database could not be asked until here, the next time tells of them.
+    const over = this.#over.splice(0);
     if (root)
       letters.push(
         ...over

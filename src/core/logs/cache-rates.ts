@@ -126,10 +126,30 @@ async function byField(db: Database, by: keyof typeof FIELDS, from: number, to: 
             order by 3 desc, 1 limit ${sql.raw(String(MOST_ROWS))}) as d`,
         ),
   );
+  const rows = found.map(({ id, calls, input, read, saved }) => ({
+    id: String(id),
+    calls,
+    input,
+    read,
+    saved,
+  }));
   return {
-    total: totals.flat().reduce<CacheSums>(add, NOTHING),
-    rows: found.map(({ id, calls, input, read, saved }) => ({ id: String(id), calls, input, read, saved })),
+    total: raisedTo(totals.flat().reduce<CacheSums>(add, NOTHING), rows),
+    rows,
     size: found[0]?.size ?? 0,
+  };
+}
+
+/** What was used between the reading of the total and that of its rows is in these alone: the total has at least what they have. */
+function raisedTo(total: CacheSums, rows: readonly CacheSums[]): CacheSums {
+  const shown = rows.reduce<CacheSums>((sum, row) => add(sum, row), NOTHING);
+  const isBehind = (["calls", "input", "read"] as const).some((figure) => total[figure] < shown[figure]);
+  if (!isBehind) return total;
+  return {
+    calls: Math.max(total.calls, shown.calls),
+    input: Math.max(total.input, shown.input),
+    read: Math.max(total.read, shown.read),
+    saved: Math.max(total.saved, shown.saved),
   };
 }
 

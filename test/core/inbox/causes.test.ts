@@ -1,6 +1,6 @@
 // Every cause of the inbox made for real: the item is seen, root gets the letter from a real SMTP server, the item goes when
 // its cause does. On both databases.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eq, sql } from "drizzle-orm";
@@ -131,6 +131,32 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       `Channel "test channel" (#${g.channelId}) was disabled`,
       `Channel "test channel" (#${g.channelId}) was enabled again`,
     ]);
+  });
+
+  test("root hears that it is over also where the database could not be asked for root when it was", async () => {
+    const { deps } = g.app;
+    // What came back within a day would go on with its count.
+    clock.advance(25 * HOUR_MS);
+    const channel = () => {
+      const found = deps.routing.channel(g.channelId);
+      if (!found) throw new Error("no channel");
+      return found;
+    };
+    await disableChannel(deps, channel(), "gone");
+    await settled();
+    expect(letters()).toEqual([`Channel "test channel" (#${g.channelId}) was disabled`]);
+    const asked = spyOn(deps.accounts, "user").mockRejectedValue(new Error("nobody answers"));
+    try {
+      await reviveChannel(deps, channel());
+      await settled();
+      expect(asked).toHaveBeenCalled();
+      expect(letters()).toHaveLength(1);
+    } finally {
+      asked.mockRestore();
+    }
+    await settled();
+    await settled();
+    expect(letters().slice(1)).toEqual([`Channel "test channel" (#${g.channelId}) was enabled again`]);
   });
 
   test("a channel that goes off and on all the time is told once an hour, and its letters stand in the log", async () => {

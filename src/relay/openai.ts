@@ -2,8 +2,9 @@
 // They name the endpoint and nothing else: every inference call goes through the pipeline.
 import { Elysia } from "elysia";
 import type { Deps, UserAccount } from "../core/deps.ts";
-import { checkedBy, policy } from "../http/session.ts";
+import { checkedBy, claimsOf, policy, signedInBy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
+import type { Session } from "../core/users/sessions.ts";
 import { Failure } from "../shared/failures.ts";
 import { admitCaller } from "./call/admission.ts";
 import type { Caller } from "./call/admission.ts";
@@ -158,11 +159,16 @@ function playgroundRoutes(deps: Deps, session: SessionSettings, relay: Relay) {
     detail: checkedBy("session, by the relay").detail,
   } as const;
   type Serve = (call: RelayRequest, session: SessionCaller) => Promise<Response>;
-  async function asVisitor(
-    request: Request,
-    visitor: UserAccount | undefined,
-    serve: Serve,
-  ): Promise<Response> {
+  interface Visit {
+    request: Request;
+    visitor: UserAccount | undefined;
+    session: Session | undefined;
+  }
+  async function asVisitor({ request, visitor, session: known }: Visit, serve: Serve): Promise<Response> {
+    const again = async (): Promise<UserAccount> => {
+      const claims = visitor && known && claimsOf(visitor, known.id);
+      return sessionUser(deps, request, (await signedInBy(claims, session))?.user);
+    };
     let user: UserAccount;
     try {
       user = sessionUser(deps, request, visitor);
@@ -172,21 +178,26 @@ function playgroundRoutes(deps: Deps, session: SessionSettings, relay: Relay) {
     }
     return serve(
       { request, endpoint: chat },
-      { user, bodyOf: playgroundBody, callerOf: (body) => playgroundCaller(deps, user, body) },
+      {
+        user,
+        bodyOf: playgroundBody,
+        callerOf: (body, current) => playgroundCaller(deps, current, body),
+        again,
+      },
     );
   }
   return new Elysia()
     .use(policy(session))
     .post(
       "/pg/chat/completions",
-      async ({ request, visitor }) =>
-        asVisitor(request, visitor, (call, caller) => relay.serveSession(call, caller)),
+      async ({ request, visitor, session: known }) =>
+        asVisitor({ request, visitor, session: known }, (call, caller) => relay.serveSession(call, caller)),
       options,
     )
     .post(
       "/pg/quote",
-      async ({ request, visitor }) =>
-        asVisitor(request, visitor, (call, caller) => relay.quoteSession(call, caller)),
+      async ({ request, visitor, session: known }) =>
+        asVisitor({ request, visitor, session: known }, (call, caller) => relay.quoteSession(call, caller)),
       options,
     );
 }

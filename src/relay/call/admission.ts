@@ -32,7 +32,7 @@ export interface Caller {
   pinned: string | undefined;
 }
 
-type AdmissionDeps = Pick<
+export type AdmissionDeps = Pick<
   Deps,
   "accounts" | "options" | "clock" | "ledger" | "logger" | "maintenance" | "routing"
 >;
@@ -90,6 +90,9 @@ export interface Admitted {
   exchange: Exchange;
   caller: Caller;
 }
+
+/** Whoever was let in before is a stranger no more. */
+export const ACCEPTED: Pick<Visitors, "lookUp"> = { lookUp: (_request, _shown, work) => work() };
 
 /** The first stage: whose key it is, from where it may be used, and how often. */
 export function admit(services: CallServices, exchange: Exchange): Admitted | Promise<Admitted> {

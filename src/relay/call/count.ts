@@ -13,6 +13,7 @@ import { countUpstream } from "./count-upstream.ts";
 import type { UpstreamCount } from "./count-upstream.ts";
 import { maxBodyBytes } from "./prepare.ts";
 import type { CallServices } from "./services.ts";
+import { callerAfter } from "./slow-body.ts";
 
 /** Counting is free: nothing but this keeps a wave of large bodies from being parsed at once. */
 const MAX_COUNTING_BYTES = 32 * 1024 * 1024;
@@ -31,13 +32,16 @@ export interface CountingBodies {
 export async function countForClient(
   services: CallServices,
   counting: CountingBodies,
-  { exchange, caller }: Admitted,
+  { exchange, caller: admitted }: Admitted,
   encode: (tokens: number) => Record<string, unknown>,
 ): Promise<Response> {
   const { deps, bodies, visitors } = services;
   const { request, requestId } = exchange;
-  const bytes = await readBytes(request, maxBodyBytes(deps), bodies, caller.user.id);
+  const beganMs = deps.clock.monotonicMs();
+  const bytes = await readBytes(request, maxBodyBytes(deps), bodies, admitted.user.id);
   exchange.work = visitors.working(request);
+  const caller = await callerAfter(deps, visitors, { request, caller: admitted, beganMs });
+  exchange.caller = caller;
   if (counting.bytes > 0 && counting.bytes + bytes.length > MAX_COUNTING_BYTES) throw countBusy();
   counting.bytes += bytes.length;
   try {

@@ -25,6 +25,7 @@ import { fitInput } from "./input-limit.ts";
 import { quotedPrices } from "./quote-id.ts";
 import type { ResponseHome } from "./response-affinity.ts";
 import type { CallServices } from "./services.ts";
+import { callerAfter, isSlow } from "./slow-body.ts";
 
 /** A request whose body is there. */
 export interface Received extends Admitted {
@@ -36,7 +37,9 @@ export interface SessionCaller {
   user: UserAccount;
   /** The body as its upstream may have it: without what only the console means by it. */
   bodyOf: (body: RelayBody) => RelayBody;
-  callerOf: (body: RelayBody) => Caller;
+  callerOf: (body: RelayBody, user: UserAccount) => Caller;
+  /** The user as of now; throws what a call of the session that began now would be refused with. */
+  again: () => Promise<UserAccount>;
 }
 
 const BYTES_PER_MIB = 1024 * 1024;
@@ -49,15 +52,19 @@ export function maxBodyBytes({ options }: CallServices["deps"]): number {
 /** The body, read once. */
 export async function receive(
   { deps, bodies, visitors }: CallServices,
-  { exchange, caller }: Admitted,
+  { exchange, caller: admitted }: Admitted,
 ): Promise<Received> {
   const { request, endpoint } = exchange;
   const maxBytes = maxBodyBytes(deps);
-  const userId = caller.user.id;
+  const userId = admitted.user.id;
+  const beganMs = deps.clock.monotonicMs();
   const body = await (endpoint.form
     ? readForm(request, maxBytes, endpoint.refusalCode, bodies, userId)
     : readBody(request, maxBytes, bodies, userId));
   exchange.work = visitors.working(request);
+  const current = callerAfter(deps, visitors, { request, caller: admitted, beganMs });
+  const caller = current instanceof Promise ? await current : current;
+  exchange.caller = caller;
   return {
     exchange,
     caller,
@@ -82,10 +89,12 @@ export async function receiveInSession(
     auto: undefined,
     pinned: undefined,
   };
+  const beganMs = deps.clock.monotonicMs();
   const sent = await readBody(exchange.request, maxBodyBytes(deps), bodies, user.id);
   exchange.work = visitors.working(exchange.request);
+  const current = isSlow(deps, beganMs) ? await session.again() : user;
   const body = withoutZeroLimits(exchange.endpoint.dialect, session.bodyOf(sent));
-  const caller = session.callerOf(body);
+  const caller = session.callerOf(body, current);
   exchange.caller = caller;
   exchange.omitsId = false;
   return { exchange, caller, body };

@@ -79,9 +79,9 @@ export async function quoteInSession(
   session: SessionCaller,
 ): Promise<Response> {
   const received = await receiveInSession(services, exchange, {
-    user: session.user,
+    ...session,
     bodyOf: (body) => body,
-    callerOf: (body) => session.callerOf(askedIn(body).body),
+    callerOf: (body, user) => session.callerOf(askedIn(body).body, user),
   });
   return quoted(services, received, session.bodyOf);
 }

@@ -6,13 +6,13 @@ import { relayLanguageOf } from "../../http/messages.ts";
 import { presentedKey } from "../../http/relay-key.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../../http/request-id.ts";
 import { upgradeSocket, wantsSocket } from "../../http/sockets.ts";
-import type { Visitors } from "../../http/visitors.ts";
 import { mayUseGroup } from "../../core/users/groups.ts";
 import { TokenStatus, UserStatus } from "../../shared/enums.ts";
 import type { RateClaim } from "../../core/limits/shared-rates.ts";
 import { Failure } from "../../shared/failures.ts";
 import { completionTokens } from "../../shared/usage.ts";
 import {
+  ACCEPTED,
   admitCaller,
   checkAddress,
   checkModel,
@@ -60,8 +60,6 @@ interface Services extends AttemptServices {
   sessions: OpenSessions;
 }
 
-/** The caller of an open session is a stranger no more. */
-const ACCEPTED: Pick<Visitors, "lookUp"> = { lookUp: (_request, _shown, work) => work() };
 /** What its refusals count as. */
 const REALTIME = { name: "realtime" } as const;
 const BYTES_PER_MIB = 1024 * 1024;

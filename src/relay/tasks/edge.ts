@@ -13,6 +13,7 @@ import { refusePlain } from "../call/exchange.ts";
 import type { PlainRequest } from "../call/exchange.ts";
 import type { Relay } from "../call/pipeline.ts";
 import { isTold, logRefusal } from "../call/refusal-rows.ts";
+import { callerAfter } from "../call/slow-body.ts";
 import { tellRefused } from "../call/telling.ts";
 import { beginRecord } from "../call/tracing.ts";
 import type { RefusalServices } from "../call/refusal-rows.ts";
@@ -40,7 +41,7 @@ export interface TaskEdge<Row extends TaskRow> {
     /** The requested model, where the address names it: the key must allow it before anything is read. */
     model?: string,
   ): Promise<Response>;
-  /** Throws the family's refusal of a body that is none. */
+  /** Throws the family's refusal of a body that is none, and the first checks' where it came so slowly that they are made anew. */
   body(call: TaskCall): Promise<Json>;
   submit(call: TaskCall, submission: Submission<Row>): Promise<Response>;
   /** Throws the family's refusal where the caller has no such task. */
@@ -103,19 +104,23 @@ export function createTaskEdge<Row extends TaskRow>(
         return errorAnswer(wire, refused, error);
       }
     },
-    async body({ request, caller }) {
+    async body(call) {
+      const { request, caller } = call;
+      const beganMs = deps.clock.monotonicMs();
+      let json: Json;
       try {
         const maxBytes = deps.options.get("relay.max_body_mb") * BYTES_PER_MIB;
-        const { json } = await readBody(request, maxBytes, bodies, caller.user.id);
+        ({ json } = await readBody(request, maxBytes, bodies, caller.user.id));
         // The upstream may take longer than a silent connection is kept.
         visitors.hold(request);
-        return json;
       } catch (error) {
         const isPassed = error instanceof Failure && PASSED_REFUSALS.has(error.status);
         throw isPassed ? error : refusal(wire, "badBody", error instanceof Failure ? error.code : undefined);
       } finally {
         bodies.done(request);
       }
+      call.caller = await callerAfter(deps, visitors, { request, caller, beganMs });
+      return json;
     },
     submit: (call, submission) => submitTask({ deps, relay, wire, call, submission }),
     async ownTask({ caller }, id) {

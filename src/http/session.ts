@@ -2,8 +2,7 @@
 // Refuses a missing or foreign New-Api-User header, ended sessions, banned users and roles that are too low.
 import { jwt } from "@elysiajs/jwt";
 import { Elysia } from "elysia";
-import type { Accounts, UserAccount } from "../core/deps.ts";
-import type { Database } from "../db/database.ts";
+import type { Accounts, Deps, UserAccount } from "../core/deps.ts";
 import { READ_WAIT_MS } from "../core/kit/database-failure.ts";
 import { within } from "../core/kit/deadline.ts";
 import { SESSION_SECONDS } from "../core/users/session-rows.ts";
@@ -39,7 +38,7 @@ const LEVEL_ROLE: Record<AccessLevel, number> = {
 export interface SessionSettings {
   accounts: Accounts;
   sessions: Sessions;
-  databaseKind: Database["kind"];
+  databaseKind: Deps["db"]["kind"];
   limits: SiteLimits;
   /** As secretsOf (signing.ts) reads it. */
   secret: string;

@@ -277,6 +277,7 @@ function evictUsers(cache: AccountCache): void {
   }
 }
 
-function hasOpenSums(account: UserAccount | TokenAccount): boolean {
+/** Calls of it are under way, or their charges. */
+export function hasOpenSums(account: UserAccount | TokenAccount): boolean {
   return account.reserved + account.pending + account.returning !== 0;
 }

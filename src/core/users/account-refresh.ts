@@ -6,7 +6,16 @@ import type { RowChanges } from "../../db/row-changes.ts";
 import type { Logger } from "../deps.ts";
 import { READ_WAIT_MS } from "../kit/database-failure.ts";
 import { within } from "../kit/deadline.ts";
-import { disown, doubt, dropToken, dropUser, NEVER, putToken, wasRead } from "./account-cache.ts";
+import {
+  disown,
+  doubt,
+  dropToken,
+  dropUser,
+  hasOpenSums,
+  NEVER,
+  putToken,
+  wasRead,
+} from "./account-cache.ts";
 import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { Overtaken, ReadsInFlight } from "./account-reads.ts";
@@ -45,7 +54,11 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
 
   async function refreshAll(): Promise<void> {
     const [askedRound, askedMs] = [cache.round, cache.monotonicMs()];
-    for (const entry of active) if (cache.round - entry.usedRound > ACTIVE_ROUNDS) rest(cache, entry);
+    for (const entry of active) {
+      // Also by a call that takes longer, whose own charge would be noted as somebody else's.
+      if (hasOpenSums(entry.account)) entry.usedRound = askedRound;
+      if (askedRound - entry.usedRound > ACTIVE_ROUNDS) rest(cache, entry);
+    }
     // Nobody asks: what is written meanwhile is told in the first round with somebody. Where the last word was that the database
     // is away, memory decides until a round has been answered.
     if (active.size === 0 && !cache.isStale) return;

@@ -145,7 +145,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await disableChannel(deps, channel(), "gone");
     await settled();
     expect(letters()).toEqual([`Channel "test channel" (#${g.channelId}) was disabled`]);
-    const asked = spyOn(deps.accounts, "user").mockRejectedValue(new Error("nobody answers"));
+    const asked = spyOn(deps.accounts, "user").mockImplementation(() =>
+      Promise.reject(new Error("nobody answers")),
+    );
     try {
       await reviveChannel(deps, channel());
       await settled();

@@ -200,6 +200,22 @@ test.each([1, 2])(
   },
 );
 
+test("who has an open call does not rest: its charge is not taken for another node's", async () => {
+  const books = keptBooks();
+  const { state, lookups, rounds } = books;
+  const key = await lookups.tokenByKey("key");
+  if (!key) throw new Error("no account");
+  key.user.reserved = 5;
+  state.nodesAlive = 2;
+  await rounds(45);
+  key.user.reserved = 0;
+  state.told = [1];
+  // Rounds go on whoever rests.
+  await lookups.user(2);
+  await rounds(1);
+  expect(await foundAway(books)).toEqual([7, 1]);
+});
+
 test("a round that takes long keeps nothing current: whoever asks waits for the row", async () => {
   const { asked, lookups, rounds } = keptBooks();
   for (const id of [1, 2]) await lookups.user(id);

@@ -207,7 +207,9 @@ export function splitCharacterStream(text: string, between: Gate, options: Answe
   const event = new TextEncoder().encode(sse(chunk({ content: text }, null, options.model ?? "fake-model")));
   const lead = event.findIndex((byte) => byte >= 0xc0);
   if (lead < 0) throw new Error("the text has no multi-byte character to split");
-  return stream([event.slice(0, lead + 1), between, event.slice(lead + 1)], options);
+  // Behind a whole event: a gateway answers its client with the first one.
+  const first = sse(chunk({ content: "- " }, null, options.model ?? "fake-model"));
+  return stream([first, event.slice(0, lead + 1), between, event.slice(lead + 1)], options);
 }
 
 /** A stream of about `bytes` bytes, produced only as fast as it is read (400 MB without 400 MB of memory). */

@@ -120,6 +120,15 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
     return loadToken(hash);
   }
 
+  /** Changes that were told of decide here from now on, whenever their rows can be read: call it, then `reloadUser` of each. */
+  function outdateUsers(ids: readonly number[]): void {
+    for (const id of ids) {
+      reads.wroteUser(id);
+      const entry = users.get(id);
+      if (entry) markOutdated(cache, entry, "told");
+    }
+  }
+
   /** After a change. A load that began before it may be under way: it is awaited, then the row is read once more. */
   async function reloadUser(id: number, change: Change = "told"): Promise<void> {
     reads.wroteUser(id);
@@ -127,17 +136,17 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
     if (users.has(id)) await loadUser(id);
   }
 
-  async function reloadToken(id: number): Promise<void> {
+  async function reloadToken(id: number, change: Change = "told"): Promise<void> {
     reads.wroteToken(id);
     misses.clear();
     const entry = tokensById.get(id);
     if (!entry) return;
     for (const hash of [entry.hash, entry.previousHash])
-      await outdate(cache, entry, { load: tokenLoads.get(hash), change: "told" });
+      await outdate(cache, entry, { load: tokenLoads.get(hash), change });
     await rereadToken(entry);
   }
 
-  return { user, tokenByKey, reloadUser, reloadToken };
+  return { user, tokenByKey, outdateUsers, reloadUser, reloadToken };
 }
 
 /** Reads of users, one for all who ask meanwhile and would wait alike: nobody is refused by another's, or kept by it. */
@@ -198,14 +207,17 @@ async function outdate(
   { load, change }: { load: Promise<unknown> | undefined; change: Change },
 ): Promise<void> {
   const mark = (): void => {
-    if (!entry) return;
-    doubt(cache, entry);
-    if (change === "told") entry.isChanged = true;
+    if (entry) markOutdated(cache, entry, change);
   };
   mark();
   if (!load) return;
   await load.catch(() => undefined);
   mark();
+}
+
+function markOutdated(cache: AccountCache, entry: UserEntry | TokenEntry, change: Change): void {
+  doubt(cache, entry);
+  if (change === "told") entry.isChanged = true;
 }
 
 /** Accounts whose plans have a moment behind them are brought up to now before anybody gets them. */

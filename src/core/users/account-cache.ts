@@ -14,7 +14,10 @@ export interface AccountLimits {
 export interface Reading {
   /** `NEVER`: written elsewhere since, to be read on its next use. */
   readRound: number;
-  /** Steady clock: it was as the table had it then. Later moments are told by `answeredMs`, while `readRound` counts. */
+  /**
+   * Steady clock: it was as the table had it then. Later moments are told by `answeredMs`, while `readRound` counts. `NEVER`: known
+   * to be written elsewhere, or never read.
+   */
   currentMs: number;
   /** Somebody told that its row was changed, other than by a charge, and it has not been read since: memory must not decide. */
   isChanged: boolean;
@@ -111,12 +114,16 @@ const MAX_AGE_IN_OUTAGE_MS = 60_000;
 
 /**
  * The database is away, and what is kept stands in for the row: it has not been told as changed, and was current shortly before.
- * Where nobody else spends from it any age will do. So the nodes spend a balance once each, at most (operations R2.8).
+ * Where nobody else spends from it any age will do, unless somebody has: a node that is gone by now spent it all the same. So the
+ * nodes spend a balance once each, at most (operations R2.8).
  */
 function isMemoryEnough(cache: AccountCache, reading: Reading): boolean {
   const { isStale, isLone, awayFromMs } = cache;
   if (!isStale || reading.isChanged) return false;
-  return isLone || awayFromMs - lastCurrentMs(cache, reading) <= MAX_AGE_IN_OUTAGE_MS;
+  return (
+    (isLone && reading.currentMs !== NEVER) ||
+    awayFromMs - lastCurrentMs(cache, reading) <= MAX_AGE_IN_OUTAGE_MS
+  );
 }
 
 /** Whatever was read and not told of was confirmed by each round that was answered since. */
@@ -143,6 +150,12 @@ export function wasRead(reading: Reading, readRound: number, currentMs: number):
   reading.isChanged = false;
 }
 
+/** What is written of it from here on is read in the next round, and not taken for a stranger's spending. */
+export function use({ active, round }: AccountCache, entry: UserEntry): void {
+  entry.usedRound = round;
+  active.add(entry);
+}
+
 /** What was read or told until now is older than any round says: the process has rested since. */
 export function forgetTold(cache: AccountCache): void {
   cache.round += MAX_UNTOLD_ROUNDS + 1;
@@ -150,12 +163,13 @@ export function forgetTold(cache: AccountCache): void {
 
 /** The user's one object in the process, brought up to the row. */
 export function putUser(cache: AccountCache, row: UserRow): UserEntry {
-  const { users, active, round } = cache;
+  const { users, round } = cache;
   const found = users.get(row.id);
   if (found) {
     refreshUser(found.account, row);
     wasRead(found, round, cache.monotonicMs());
-    active.add(found);
+    // Also where nobody called: the next round may tell of the very write that was read here.
+    use(cache, found);
     return found;
   }
   const entry = addUser(cache, userAccount(row), round);

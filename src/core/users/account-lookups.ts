@@ -2,7 +2,7 @@
 import type { Clock, TokenAccount, UserAccount } from "../deps.ts";
 import type { InSilence } from "../kit/database-failure.ts";
 import { sha256Hex } from "../kit/seal.ts";
-import { addMiss, doubt, dropToken, dropUser, isCurrent, putToken, putUser } from "./account-cache.ts";
+import { addMiss, doubt, dropToken, dropUser, isCurrent, putToken, putUser, use } from "./account-cache.ts";
 import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { ReadsInFlight } from "./account-reads.ts";
@@ -24,7 +24,7 @@ export interface AccountLookupsDeps {
 
 export function createAccountLookups(deps: AccountLookupsDeps) {
   const { cache, reads, queries, clock, isShared, renewPlans } = deps;
-  const { users, tokensByHash, tokensById, misses, active } = cache;
+  const { users, tokensByHash, tokensById, misses } = cache;
   const { loadUser, loadsOf } = createUserLoads(deps);
   const tokenLoads = new Map<string, Promise<TokenAccount | undefined>>();
   const { isPlanDue, renewed } = createRenewals({ cache, clock, renewPlans }, loadUser);
@@ -34,11 +34,8 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
    */
   function isFresh(entry: UserEntry): boolean {
     entry.touched = true;
-    if (isShared) {
-      // Whether or not its row can be read: where the database is away rounds fail for it, and then memory decides.
-      entry.usedRound = cache.round;
-      active.add(entry);
-    }
+    // Whether or not its row can be read: where the database is away rounds fail for it, and then memory decides.
+    if (isShared) use(cache, entry);
     return !isPlanDue(entry.account) && (!isShared || isCurrent(cache, entry));
   }
 

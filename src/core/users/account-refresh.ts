@@ -46,18 +46,22 @@ interface LastHeard {
   nodesAlive: number;
 }
 
-/** Runs one round unless one runs already, which counts all the same: what is kept grows older meanwhile. Never rejects. */
+/**
+ * Runs one round unless one runs already. That one counts once, however long it takes: if what is kept grew older meanwhile, every
+ * call would read its rows from a database that is slow already. Never rejects.
+ */
 export function createAccountRefresh(deps: AccountRefreshDeps) {
   const { cache, reads, queries, changes, lastHeard, logger } = deps;
   const { users, tokensById, active, pending } = cache;
   let isRunning = false;
 
   async function refreshAll(): Promise<void> {
-    const [askedRound, askedMs] = [cache.round, cache.monotonicMs()];
+    cache.round++;
+    const askedMs = cache.monotonicMs();
     for (const entry of active) {
       // Also by a call that takes longer, whose own charge would be noted as somebody else's.
-      if (hasOpenSums(entry.account)) entry.usedRound = askedRound;
-      if (askedRound - entry.usedRound > ACTIVE_ROUNDS) rest(cache, entry);
+      if (hasOpenSums(entry.account)) entry.usedRound = cache.round;
+      if (cache.round - entry.usedRound > ACTIVE_ROUNDS) rest(cache, entry);
     }
     // Nobody asks: what is written meanwhile is told in the first round with somebody. Where the last word was that the database
     // is away, memory decides until a round has been answered.
@@ -69,7 +73,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
       if (told) note(cache, reads, told);
       if (!told || wasLost) await readAll();
       else await readPending();
-      cache.toldRound = askedRound;
+      cache.toldRound = cache.round;
       cache.answeredMs = askedMs;
       cache.isStale = false;
     } catch (error) {
@@ -149,7 +153,6 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
   }
 
   return async function refresh(): Promise<void> {
-    cache.round++;
     if (isRunning) return;
     isRunning = true;
     try {

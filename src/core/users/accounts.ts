@@ -1,6 +1,6 @@
 // In-memory accounts: users and API keys as the hot path reads them, filled on first use, bounded, kept true by every
 // write here and on other nodes. Refuses to let an older read overwrite a balance that was written meanwhile.
-import { addUser, createAccountCache, doubt, forgetTold, NEVER } from "./account-cache.ts";
+import { addUser, createAccountCache, doubt, forgetTold, NEVER, use } from "./account-cache.ts";
 import type { AccountCache, AccountLimits } from "./account-cache.ts";
 import { createAccountLookups, MAX_KEY_LENGTH } from "./account-lookups.ts";
 import { createAccountQueries } from "./account-queries.ts";
@@ -125,8 +125,11 @@ export async function createAccounts({
     beginWrite(userIds, tokenIds) {
       const ids = [...userIds];
       for (const id of ids) {
-        const entry = reads.isUserBusy(id) ? users.get(id) : undefined;
+        const entry = users.get(id);
         if (!entry) continue;
+        // The tables tell of this write, too: it is no other node's.
+        if (isShared) use(cache, entry);
+        if (!reads.isUserBusy(id)) continue;
         uncertain.add(id);
         // Also where neither write is committed, so that nobody tells of it.
         cache.pending.users.add(entry);

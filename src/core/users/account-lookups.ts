@@ -117,15 +117,6 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
     return loadToken(hash);
   }
 
-  /** Changes that were told of decide here from now on, whenever their rows can be read: call it, then `reloadUser` of each. */
-  function outdateUsers(ids: readonly number[]): void {
-    for (const id of ids) {
-      reads.wroteUser(id);
-      const entry = users.get(id);
-      if (entry) markOutdated(cache, entry, "told");
-    }
-  }
-
   /** After a change. A load that began before it may be under way: it is awaited, then the row is read once more. */
   async function reloadUser(id: number, change: Change = "told"): Promise<void> {
     reads.wroteUser(id);
@@ -143,7 +134,7 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
     await rereadToken(entry);
   }
 
-  return { user, tokenByKey, outdateUsers, reloadUser, reloadToken };
+  return { user, tokenByKey, reloadUser, reloadToken };
 }
 
 /** Reads of users, one for all who ask meanwhile and would wait alike: nobody is refused by another's, or kept by it. */
@@ -215,6 +206,18 @@ async function outdate(
 function markOutdated(cache: AccountCache, entry: UserEntry | TokenEntry, change: Change): void {
   doubt(cache, entry);
   if (change === "told") entry.isChanged = true;
+}
+
+/** Who was changed decides nothing from here on, whenever the rows can be read: call it before `reloadUser` of the first of many. */
+export function outdateUsers(
+  { cache, reads }: Pick<AccountLookupsDeps, "cache" | "reads">,
+  ids: readonly number[],
+): void {
+  for (const id of ids) {
+    reads.wroteUser(id);
+    const entry = cache.users.get(id);
+    if (entry) markOutdated(cache, entry, "told");
+  }
 }
 
 /** Accounts whose plans have a moment behind them are brought up to now before anybody gets them. */

@@ -2,7 +2,7 @@
 // write here and on other nodes. Refuses to let an older read overwrite a balance that was written meanwhile.
 import { addUser, createAccountCache, doubt, forgetTold, NEVER, use } from "./account-cache.ts";
 import type { AccountCache, AccountLimits } from "./account-cache.ts";
-import { createAccountLookups, MAX_KEY_LENGTH } from "./account-lookups.ts";
+import { createAccountLookups, MAX_KEY_LENGTH, outdateUsers } from "./account-lookups.ts";
 import { createAccountQueries } from "./account-queries.ts";
 import { createReadsInFlight } from "./account-reads.ts";
 import { lookAround } from "../../db/look-around.ts";
@@ -102,7 +102,7 @@ export async function createAccounts({
     },
     async usersChanged(ids) {
       // Of all of them before the first row is asked for: the database may be away by now.
-      lookups.outdateUsers(ids);
+      outdateUsers({ cache, reads }, ids);
       const read = reloadEach(ids, (id) => lookups.reloadUser(id));
       await Promise.all([db.announce("users", ids), read]);
     },

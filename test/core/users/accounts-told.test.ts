@@ -45,7 +45,7 @@ async function startBooks() {
   const servedInOutage = async (): Promise<number[]> => {
     await accounts.refresh();
     const asked = [accounts.user(1), accounts.user(2), accounts.user(3), accounts.tokenByKey("key")];
-    const found = await Promise.allSettled(asked);
+    const found = await Promise.allSettled(asked.map((each) => Promise.resolve(each)));
     return found.flatMap((each) => (each.status === "fulfilled" && each.value ? [each.value.id] : []));
   };
   return { state, accounts, servedInOutage };

@@ -182,7 +182,7 @@ function orKept<T>({ waiting }: AccountCache, load: Promise<T>, kept: () => T): 
   return promise;
 }
 
-/** What an account is read again for: a charge of this process, or what else its writer told of, which may be that it is disabled. */
+/** What an account is read again for: a charge or credit of this process, or what else its writer told of, which may be that it is disabled. */
 export type Change = "charged" | "told";
 
 /**
@@ -208,15 +208,16 @@ function markOutdated(cache: AccountCache, entry: UserEntry | TokenEntry, change
   if (change === "told") entry.isChanged = true;
 }
 
-/** Who was changed decides nothing from here on, whenever the rows can be read: call it before `reloadUser` of the first of many. */
+/** Of many at once, before the first of them is read again by `reloadUser`: as `outdate` does. */
 export function outdateUsers(
   { cache, reads }: Pick<AccountLookupsDeps, "cache" | "reads">,
   ids: readonly number[],
+  change: Change,
 ): void {
   for (const id of ids) {
     reads.wroteUser(id);
     const entry = cache.users.get(id);
-    if (entry) markOutdated(cache, entry, "told");
+    if (entry) markOutdated(cache, entry, change);
   }
 }
 

@@ -3,6 +3,7 @@
 import { addUser, createAccountCache, doubt, forgetTold, NEVER, use } from "./account-cache.ts";
 import type { AccountCache, AccountLimits } from "./account-cache.ts";
 import { createAccountLookups, MAX_KEY_LENGTH, outdateUsers } from "./account-lookups.ts";
+import type { Change } from "./account-lookups.ts";
 import { createAccountQueries } from "./account-queries.ts";
 import { createReadsInFlight } from "./account-reads.ts";
 import { lookAround } from "../../db/look-around.ts";
@@ -88,6 +89,12 @@ export async function createAccounts({
 
   const { user, tokenByKey } = inUse(db, lookups);
 
+  /** Marks all of them before the first row is asked for: the database may be away by now. */
+  function reloadUsers(ids: readonly number[], change: Change): Promise<void> {
+    outdateUsers({ cache, reads }, ids, change);
+    return reloadEach(ids, (id) => lookups.reloadUser(id, change));
+  }
+
   return {
     tokenByKey,
     user,
@@ -101,15 +108,14 @@ export async function createAccounts({
       await Promise.all([db.announce("users", [id]), lookups.reloadUser(id)]);
     },
     async usersChanged(ids) {
-      // Of all of them before the first row is asked for: the database may be away by now.
-      outdateUsers({ cache, reads }, ids);
-      const read = reloadEach(ids, (id) => lookups.reloadUser(id));
+      const read = reloadUsers(ids, "told");
       await Promise.all([db.announce("users", ids), read]);
     },
     async tokenChanged(id) {
       await Promise.all([db.announce("tokens", [id]), lookups.reloadToken(id)]);
     },
-    userCharged: (id) => lookups.reloadUser(id, "charged"),
+    usersCharged: (ids) => reloadUsers(ids, "charged"),
+    tokenCharged: (id) => lookups.reloadToken(id, "charged"),
     hearBy(hear) {
       lastHeard = hear;
     },

@@ -59,3 +59,18 @@ test("of many accounts that were changed none is served by memory, though not on
   expect(await servedInOutage()).toEqual([3]);
   accounts.close();
 });
+
+test("a charge, credit or refund is announced to nobody, and leaves user and key to memory where they cannot be read again", async () => {
+  const { state, accounts, servedInOutage } = await startBooks();
+  await accounts.usersCharged([1, 2]);
+  await accounts.tokenCharged(7);
+  expect(state.told).toEqual([]);
+  state.isAway = true;
+  const charged = await Promise.allSettled([accounts.usersCharged([1, 2]), accounts.tokenCharged(7)]);
+  expect(charged.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(await servedInOutage()).toEqual([1, 2, 3, 7]);
+  // A change of the key is one.
+  await Promise.allSettled([accounts.tokenChanged(7)]);
+  expect(await servedInOutage()).toEqual([1, 2, 3]);
+  accounts.close();
+});

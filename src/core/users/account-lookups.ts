@@ -124,13 +124,13 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
     if (users.has(id)) await loadUser(id);
   }
 
-  async function reloadToken(id: number): Promise<void> {
+  async function reloadToken(id: number, change: Change = "told"): Promise<void> {
     reads.wroteToken(id);
     misses.clear();
     const entry = tokensById.get(id);
     if (!entry) return;
     for (const hash of [entry.hash, entry.previousHash])
-      await outdate(cache, entry, { load: tokenLoads.get(hash), change: "told" });
+      await outdate(cache, entry, { load: tokenLoads.get(hash), change });
     await rereadToken(entry);
   }
 
@@ -195,14 +195,29 @@ async function outdate(
   { load, change }: { load: Promise<unknown> | undefined; change: Change },
 ): Promise<void> {
   const mark = (): void => {
-    if (!entry) return;
-    doubt(cache, entry);
-    if (change === "told") entry.isChanged = true;
+    if (entry) markOutdated(cache, entry, change);
   };
   mark();
   if (!load) return;
   await load.catch(() => undefined);
   mark();
+}
+
+function markOutdated(cache: AccountCache, entry: UserEntry | TokenEntry, change: Change): void {
+  doubt(cache, entry);
+  if (change === "told") entry.isChanged = true;
+}
+
+/** Who was changed decides nothing from here on, whenever the rows can be read: call it before `reloadUser` of the first of many. */
+export function outdateUsers(
+  { cache, reads }: Pick<AccountLookupsDeps, "cache" | "reads">,
+  ids: readonly number[],
+): void {
+  for (const id of ids) {
+    reads.wroteUser(id);
+    const entry = cache.users.get(id);
+    if (entry) markOutdated(cache, entry, "told");
+  }
 }
 
 /** Accounts whose plans have a moment behind them are brought up to now before anybody gets them. */

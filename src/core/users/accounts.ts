@@ -2,7 +2,7 @@
 // write here and on other nodes. Refuses to let an older read overwrite a balance that was written meanwhile.
 import { addUser, createAccountCache, doubt, forgetTold, NEVER, use } from "./account-cache.ts";
 import type { AccountCache, AccountLimits } from "./account-cache.ts";
-import { createAccountLookups, MAX_KEY_LENGTH } from "./account-lookups.ts";
+import { createAccountLookups, MAX_KEY_LENGTH, outdateUsers } from "./account-lookups.ts";
 import { createAccountQueries } from "./account-queries.ts";
 import { createReadsInFlight } from "./account-reads.ts";
 import { lookAround } from "../../db/look-around.ts";
@@ -82,7 +82,7 @@ export async function createAccounts({
     void refresh();
   };
   await db.onChange("users", { changed: rereading(logger, (id) => lookups.reloadUser(id)), lost });
-  await db.onChange("tokens", { changed: rereading(logger, lookups.reloadToken), lost });
+  await db.onChange("tokens", { changed: rereading(logger, (id) => lookups.reloadToken(id)), lost });
 
   const stop = isShared && refreshMs > 0 ? startRounds({ around, cache, refresh }, refreshMs) : undefined;
 
@@ -101,10 +101,10 @@ export async function createAccounts({
       await Promise.all([db.announce("users", [id]), lookups.reloadUser(id)]);
     },
     async usersChanged(ids) {
-      const reloadAll = async (): Promise<void> => {
-        for (const id of ids) await lookups.reloadUser(id);
-      };
-      await Promise.all([db.announce("users", ids), reloadAll()]);
+      // Of all of them before the first row is asked for: the database may be away by now.
+      outdateUsers({ cache, reads }, ids);
+      const read = reloadEach(ids, (id) => lookups.reloadUser(id));
+      await Promise.all([db.announce("users", ids), read]);
     },
     async tokenChanged(id) {
       await Promise.all([db.announce("tokens", [id]), lookups.reloadToken(id)]);
@@ -145,6 +145,19 @@ export async function createAccounts({
       stop?.();
     },
   };
+}
+
+/** So many accounts are read again at the same time. */
+const RELOAD_CHUNK = 100;
+
+/** Each of them, whatever becomes of the others; rejects with the first failure, once all have been tried. */
+async function reloadEach(ids: readonly number[], reload: (id: number) => Promise<void>): Promise<void> {
+  const failures: unknown[] = [];
+  for (let from = 0; from < ids.length; from += RELOAD_CHUNK) {
+    const done = await Promise.allSettled(ids.slice(from, from + RELOAD_CHUNK).map(reload));
+    for (const each of done) if (each.status === "rejected") failures.push(each.reason);
+  }
+  if (failures.length > 0) throw failures[0];
 }
 
 /** What another node changed is read again. */

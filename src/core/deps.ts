@@ -87,6 +87,8 @@ export interface UserAccount {
   pending: number;
   /** What durable holds give back once their settlement reaches the tables; `quota` lacks it until then. */
   returning: number;
+  /** Calls of this process that hold something, in memory or durably. */
+  openCalls: number;
 }
 
 /** An API key as the hot path sees it. */

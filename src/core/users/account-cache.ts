@@ -23,6 +23,14 @@ export interface Reading {
   isChanged: boolean;
 }
 
+/** When a row was asked for: the round, and the moment by the steady clock. */
+export interface Asked {
+  round: number;
+  ms: number;
+}
+
+export const askedNow = (cache: AccountCache): Asked => ({ round: cache.round, ms: cache.monotonicMs() });
+
 export interface UserEntry extends Reading {
   account: UserAccount;
   tokens: Set<TokenEntry>;
@@ -143,10 +151,10 @@ export function disown(reading: Reading): void {
   reading.readRound = NEVER;
 }
 
-/** The row was read, in this round, as it stood at `currentMs`. */
-export function wasRead(reading: Reading, readRound: number, currentMs: number): void {
-  reading.readRound = readRound;
-  reading.currentMs = currentMs;
+/** The row was read as it stood then. */
+export function wasRead(reading: Reading, { round, ms }: Asked): void {
+  reading.readRound = round;
+  reading.currentMs = ms;
   reading.isChanged = false;
 }
 
@@ -167,7 +175,7 @@ export function putUser(cache: AccountCache, row: UserRow): UserEntry {
   const found = users.get(row.id);
   if (found) {
     refreshUser(found.account, row);
-    wasRead(found, round, cache.monotonicMs());
+    wasRead(found, askedNow(cache));
     // Also where nobody called: the next round may tell of the very write that was read here.
     use(cache, found);
     return found;
@@ -205,12 +213,18 @@ function removeUser(cache: AccountCache, entry: UserEntry): void {
   for (const token of entry.tokens) dropToken(cache, token);
 }
 
-export function putToken(cache: AccountCache, row: TokenRow, owner: UserEntry): TokenEntry {
+/** `asked`: where its answer may have been long on its way. */
+export function putToken(
+  cache: AccountCache,
+  row: TokenRow,
+  owner: UserEntry,
+  asked: Asked = askedNow(cache),
+): TokenEntry {
   const { tokensById, tokensByHash, limits } = cache;
   const found = tokensById.get(row.id);
   if (found && found.owner === owner) {
     refreshToken(found.account, row);
-    wasRead(found, cache.round, cache.monotonicMs());
+    wasRead(found, asked);
     nameToken(cache, found, row);
     return found;
   }
@@ -223,8 +237,8 @@ export function putToken(cache: AccountCache, row: TokenRow, owner: UserEntry): 
     previousHash: "",
     previousUntil: 0,
     touched: true,
-    readRound: cache.round,
-    currentMs: cache.monotonicMs(),
+    readRound: asked.round,
+    currentMs: asked.ms,
     isChanged: false,
   };
   tokensById.set(account.id, entry);
@@ -280,8 +294,7 @@ function evictUsers(cache: AccountCache): void {
   let looks = 2 * users.size;
   for (const [id, entry] of users) {
     if (users.size <= limits.maxUsers || looks-- <= 0) return;
-    const isUsed =
-      hasOpenSums(entry.account) || [...entry.tokens].some((token) => hasOpenSums(token.account));
+    const isUsed = isInCall(entry.account) || [...entry.tokens].some((token) => hasOpenSums(token.account));
     if (!entry.touched && !isUsed) removeUser(cache, entry);
     else {
       entry.touched = false;
@@ -291,7 +304,11 @@ function evictUsers(cache: AccountCache): void {
   }
 }
 
-/** Calls of it are under way, or their charges. */
-export function hasOpenSums(account: UserAccount | TokenAccount): boolean {
+/** Calls of it are under way, whether memory holds something for them or its balance, or their charges. */
+export function isInCall(user: UserAccount): boolean {
+  return user.openCalls > 0 || hasOpenSums(user);
+}
+
+function hasOpenSums(account: UserAccount | TokenAccount): boolean {
   return account.reserved + account.pending + account.returning !== 0;
 }

@@ -7,16 +7,17 @@ import type { Logger } from "../deps.ts";
 import { READ_WAIT_MS } from "../kit/database-failure.ts";
 import { within } from "../kit/deadline.ts";
 import {
+  askedNow,
   disown,
   doubt,
   dropToken,
   dropUser,
-  hasOpenSums,
+  isInCall,
   NEVER,
   putToken,
   wasRead,
 } from "./account-cache.ts";
-import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
+import type { AccountCache, Asked, TokenEntry, UserEntry } from "./account-cache.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { Overtaken, ReadsInFlight } from "./account-reads.ts";
 import { refreshUser } from "./account-rows.ts";
@@ -60,7 +61,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
     const askedMs = cache.monotonicMs();
     for (const entry of active) {
       // Also by a call that takes longer, whose own charge would be noted as somebody else's.
-      if (hasOpenSums(entry.account)) entry.usedRound = cache.round;
+      if (isInCall(entry.account)) entry.usedRound = cache.round;
       if (cache.round - entry.usedRound > ACTIVE_ROUNDS) rest(cache, entry);
     }
     // Nobody asks: what is written meanwhile is told in the first round with somebody. Where the last word was that the database
@@ -106,7 +107,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
   }
 
   async function refreshChunk(entries: readonly UserEntry[], cached: readonly TokenEntry[]): Promise<void> {
-    const asked = { round: cache.round, ms: cache.monotonicMs() };
+    const asked = askedNow(cache);
     await reads.track(async (overtaken) => {
       const [userRows, tokenRows] = await queries.many(
         entries.map((entry) => entry.account.id),
@@ -119,7 +120,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
         if (tokensById.get(id) !== token) pending.tokens.delete(token);
         if (overtaken.tokens.has(id) || reads.isTokenBusy(id) || !pending.tokens.delete(token)) continue;
         const row: TokenRow | undefined = tokenRowsById.get(id);
-        if (row && row.deletedAt === null) putToken(cache, row, token.owner);
+        if (row && row.deletedAt === null) putToken(cache, row, token.owner, asked);
         else dropToken(cache, token);
       }
     });
@@ -129,7 +130,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
     entries: readonly UserEntry[],
     rows: readonly UserRow[],
     overtaken: Overtaken,
-    asked: { round: number; ms: number },
+    asked: Asked,
   ): void {
     const rowsById = new Map(rows.map((row) => [row.id, row]));
     for (const entry of entries) {
@@ -142,7 +143,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
         if (entry.readRound !== NEVER) entry.readRound = asked.round;
         continue;
       }
-      wasRead(entry, asked.round, asked.ms);
+      wasRead(entry, asked);
       pending.users.delete(entry);
       const row = rowsById.get(id);
       if (row && row.deletedAt === null) {

@@ -161,7 +161,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const { accounts, db } = app.deps;
     const { sessions } = db.t;
     const telling = spyOn(accounts, "usersChanged").mockRejectedValue(new Error("the database is away"));
-    await post({ action: "disable", ids: [one.id] });
+    const asked = await post({ action: "disable", ids: [one.id] });
     const ended = async () => {
       const own = eq(sessions.userId, one.id);
       const [row] = await db.orm.select({ reason: sessions.reason }).from(sessions).where(own);
@@ -170,6 +170,12 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(await until(ended)).toBe(true);
     expect(telling).toHaveBeenCalledWith([one.id]);
     telling.mockRestore();
+    // The run, which stopped there, goes on with the next look.
+    const { userBulks } = db.t;
+    const { id } = asked.body.data;
+    await db.orm.update(userBulks).set({ leaseUntil: 0 }).where(eq(userBulks.id, id));
+    await resumeBulks(app.deps);
+    expect(await report(id)).toMatchObject({ finished: true, done: 1, failed: 0 });
   });
 
   test("disabling ends what the account could do", async () => {

@@ -87,6 +87,8 @@ export interface UserAccount {
   pending: number;
   /** What durable holds give back once their settlement reaches the tables; `quota` lacks it until then. */
   returning: number;
+  /** Calls of this process that hold something, in memory or durably. */
+  openCalls: number;
 }
 
 /** An API key as the hot path sees it. */
@@ -136,6 +138,13 @@ export interface Accounts {
   usersChanged(ids: readonly number[]): Promise<void>;
   /** Call after each committed change of a token row. */
   tokenChanged(id: number): Promise<void>;
+  /**
+   * Call after a commit that moved nothing but balances and counters: re-reads here. Other nodes hear of it by what the tables
+   * note, within a second; where the database is away before it was read, memory goes on with the figures before.
+   */
+  usersCharged(ids: readonly number[]): Promise<void>;
+  /** The same of a key. */
+  tokenCharged(id: number): Promise<void>;
 }
 
 /** What the ledger needs beyond the public face: it changes balances in place. */
@@ -148,8 +157,6 @@ export interface LedgerAccounts extends Accounts {
   beginWrite(userIds: Iterable<number>, tokenIds: Iterable<number>): () => void;
   /** False while the order of several overlapping writes leaves the figures in doubt, until the next clean read. */
   isCertain(userId: number): boolean;
-  /** After a charge of this process whose answer was lost: re-reads. Other nodes hear of charges by what the tables note. */
-  userCharged(id: number): Promise<void>;
   /** Who knows how long the database has been silent, in milliseconds, and how many nodes live, this one included. */
   hearBy(lastHeard: () => { silentMs: number; nodesAlive: number }): void;
   /** Called, and waited for, where an account is asked for whose plans have a moment behind them. */

@@ -32,7 +32,7 @@ const ON_ITS_WAY_MS = 250;
 const REST_MS = 2500;
 /** A connection that is open and silent is given up then: the next round asks again. */
 const ANSWER_MS = 5000;
-/** PostgreSQL carries 8000 bytes; a longer list of ids is announced as "everything of this kind". */
+/** PostgreSQL carries 8000 bytes; a longer list of ids is announced in several parts, each with a version of its own. */
 const MAX_PAYLOAD_CHARS = 7000;
 
 /**
@@ -215,6 +215,19 @@ function createEar(
   };
 }
 
+/** Lists of ids, each short enough for one payload; an id that is too long by itself is told as everything of its kind. */
+function partsOf(ids: readonly (string | number)[]): string[] {
+  const parts: string[] = [];
+  for (const each of ids) {
+    const id = String(each).length > MAX_PAYLOAD_CHARS ? EVERYTHING : String(each);
+    if (id === EVERYTHING) return [EVERYTHING];
+    const last = parts.at(-1);
+    if (last === undefined || last.length + 1 + id.length > MAX_PAYLOAD_CHARS) parts.push(id);
+    else parts[parts.length - 1] = `${last},${id}`;
+  }
+  return parts;
+}
+
 export interface ChangeFeedDeps {
   client: Sql;
   /** Whose connections keep their server process: through a pooler in transaction mode LISTEN hears nothing. */
@@ -321,43 +334,46 @@ export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
   /** What transactions that are not committed yet have announced. */
   const uncommitted = new WeakMap<Orm, string[]>();
 
-  /** Who announces which ids, as the end of a payload. */
-  function announced(ids: readonly (string | number)[]): string {
-    const list = ids.join(",");
-    return `${self} ${list.length > MAX_PAYLOAD_CHARS ? EVERYTHING : list}`;
+  /** Parts of one announcement, as the payloads of versions that follow each other up to this one. */
+  function payloadsOf(kind: ChangeKind, version: number, parts: readonly string[]): string[] {
+    return parts.map((part, nth) => `${kind} ${version - parts.length + 1 + nth} ${self} ${part}`);
   }
 
   return {
     async announce(kind, ids) {
       if (ids.length === 0) return;
-      const by = announced(ids);
+      const parts = partsOf(ids);
       // One statement, so that versions are heard in their order: the row's lock is held until the commit that notifies.
       const rows = await client.unsafe<{ version: string }[]>(
         `with raised as (
-           insert into marks (key, value) values ($1, 1)
-           on conflict (key) do update set value = marks.value + 1 returning value
+           insert into marks (key, value) values ($1, $5::int)
+           on conflict (key) do update set value = marks.value + $5::int returning value
          )
-         select raised.value::text as version, pg_notify($2, $3::text || ' ' || raised.value || ' ' || $4::text)
-         from raised`,
-        [VERSION_PREFIX + kind, CHANNEL, kind, by],
+         select raised.value::text as version,
+           pg_notify($2, concat_ws(' ', $3::text, raised.value - $5::int + nth, $6::text, part))
+         from raised, unnest(string_to_array($4::text, ' ')) with ordinality as list (part, nth)`,
+        [VERSION_PREFIX + kind, CHANNEL, kind, parts.join(" "), parts.length, self],
       );
-      carrier?.publish(CARRIED_CHANNEL, `${kind} ${rows[0]?.version ?? 0} ${by}`);
+      for (const payload of payloadsOf(kind, Number(rows[0]?.version ?? 0), parts))
+        carrier?.publish(CARRIED_CHANNEL, payload);
     },
     *announceSteps(tx, kind, ids) {
       if (ids.length === 0) return;
       const { marks } = schema;
+      const parts = partsOf(ids);
       const [raised] = yield* q(
         tx
           .insert(marks)
-          .values({ key: VERSION_PREFIX + kind, value: 1 })
-          .onConflictDoUpdate({ target: marks.key, set: { value: sql`${marks.value} + 1` } })
+          .values({ key: VERSION_PREFIX + kind, value: parts.length })
+          .onConflictDoUpdate({ target: marks.key, set: { value: sql`${marks.value} + ${parts.length}` } })
           .returning({ value: marks.value }),
       );
-      const payload = `${kind} ${raised?.value ?? 0} ${announced(ids)}`;
-      yield* q(
-        tx.select({ notified: sql`pg_notify(${CHANNEL}, ${payload})::text` }).from(sql`(select 1) as once`),
-      );
-      uncommitted.set(tx, [...(uncommitted.get(tx) ?? []), payload]);
+      const payloads = payloadsOf(kind, raised?.value ?? 0, parts);
+      for (const payload of payloads)
+        yield* q(
+          tx.select({ notified: sql`pg_notify(${CHANNEL}, ${payload})::text` }).from(sql`(select 1) as once`),
+        );
+      uncommitted.set(tx, [...(uncommitted.get(tx) ?? []), ...payloads]);
     },
     committed(tx) {
       for (const payload of uncommitted.get(tx) ?? []) carrier?.publish(CARRIED_CHANNEL, payload);

@@ -1,6 +1,6 @@
 // Plans over the wire: bought by order and by wallet, used up, overflowing or not, ended by the clock, cancelled, refunded;
 // after each test the books agree to the unit. Both databases; time is the test's.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { and, eq } from "drizzle-orm";
 import { audit } from "../../src/core/ledger/audit.ts";
 import { hourOf } from "../../src/core/ledger/items.ts";
@@ -229,6 +229,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const id = await makePlan({ duration_count: 3, reset: "month" });
     await buy(id);
     await use(250_000);
+    const changed = spyOn(app.deps.accounts, "userChanged");
     const ends = [];
     for (const day of ["2027-02-28", "2027-03-31"]) {
       clock.jump(Date.parse(`${day}T01:59:59Z`) - clock.nowMs());
@@ -242,8 +243,12 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(ends).toEqual([1, 2]);
     expect(await creditsOf("plan")).toEqual([Q, Q, Q]);
     expect(await creditsOf("plan_end")).toEqual([250_000 - Q, 1000 - Q]);
+    // Only balances moved; the plan's end may take a group.
+    expect(changed).not.toHaveBeenCalled();
     clock.jump(Date.parse("2027-04-30T02:00:00Z") - clock.nowMs());
     await renewDuePlans(app.deps);
+    expect(changed).toHaveBeenCalledWith(buyer.id);
+    changed.mockRestore();
     expect((await own()).items).toMatchObject([{ status: "ended", used_total: 252_000 }]);
     expect(await balance()).toBe(WALLET - PRICE);
   });
@@ -462,7 +467,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       takeBack(app.deps, { tradeNo, eventId: `${tradeNo}:${refundedMinor}`, reason: "refund" }, () => ({
         refundedMinor,
       }));
+    const changed = spyOn(app.deps.accounts, "userChanged");
     expect(await back(part, 1000)).toBe(0);
+    // What a plan gave beside its balance ends on every node.
+    expect(changed).toHaveBeenCalledWith(buyer.id);
+    changed.mockRestore();
     // The next one of the same plan begins at once.
     expect(await balance()).toBe(WALLET + Q);
     expect(await back(part, 7300)).toBe(-300_000);

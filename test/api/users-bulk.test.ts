@@ -1,5 +1,5 @@
 // Many accounts at once: frozen when it is asked for, each done once, ranks respected row by row. On both databases.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { audit } from "../../src/core/ledger/audit.ts";
 import { resumeBulks } from "../../src/core/users/bulk-run.ts";
@@ -154,6 +154,28 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     );
     expect(list.body.data.total).toBe(2);
     expect(list.body.data.items.every(({ flagged, group }) => flagged && group === "vip")).toBe(true);
+  });
+
+  test("disabling ends sessions, also where nobody could be told of it", async () => {
+    const one = await app.createUser();
+    const { accounts, db } = app.deps;
+    const { sessions } = db.t;
+    const telling = spyOn(accounts, "usersChanged").mockRejectedValue(new Error("the database is away"));
+    const asked = await post({ action: "disable", ids: [one.id] });
+    const ended = async () => {
+      const own = eq(sessions.userId, one.id);
+      const [row] = await db.orm.select({ reason: sessions.reason }).from(sessions).where(own);
+      return row?.reason === "banned" || undefined;
+    };
+    expect(await until(ended)).toBe(true);
+    expect(telling).toHaveBeenCalledWith([one.id]);
+    telling.mockRestore();
+    // The run, which stopped there, goes on with the next look.
+    const { userBulks } = db.t;
+    const { id } = asked.body.data;
+    await db.orm.update(userBulks).set({ leaseUntil: 0 }).where(eq(userBulks.id, id));
+    await resumeBulks(app.deps);
+    expect(await report(id)).toMatchObject({ finished: true, done: 1, failed: 0 });
   });
 
   test("disabling ends what the account could do", async () => {

@@ -317,14 +317,28 @@ test("a connection that is open and silent is given up, and what it may have tol
   feed.close();
 });
 
-test("a long list is told as everything", async () => {
+test("a long list is told by its ids, in parts that each have a version: by announcement, in a transaction, and carried", async () => {
+  const bus = createBus();
   const [here, there] = nodes as [Node, Node];
-  await here.db.announce(
-    "channels",
-    Array.from({ length: 5000 }, (_, i) => i),
-  );
+  here.db.carryChanges(bus.carrier);
+  const ids = Array.from({ length: 5000 }, (_, i) => String(i));
+  await here.db.announce("channels", ids);
+  await soon(() => there.ids.length === ids.length);
+  expect(bus.waiting.length).toBeGreaterThan(1);
+  await here.db.atomic(function* (tx) {
+    yield* here.db.announceSteps(tx, "channels", ids);
+  });
+  await here.db.announce("channels", ["last"]);
+  const all = [...ids, ...ids, "last"];
+  await soon(() => there.ids.length >= all.length);
+  expect([there.ids, there.lost]).toEqual([all, 0]);
+  const carried = bus.waiting.map((text) => text.split(" "));
+  expect(carried.flatMap(([, , , list]) => list?.split(","))).toEqual(all);
+  const versions = carried.map(([, version]) => Number(version));
+  expect(versions).toEqual(versions.map((_, nth) => (versions[0] ?? 0) + nth));
+  // An id that no payload can carry.
+  await here.db.announce("channels", ["x".repeat(7001)]);
   await soon(() => there.lost === 1);
-  expect(there.ids).toEqual([]);
 });
 
 /** A quick way between nodes that a test holds in its hands: what is published waits until it is handed on. */

@@ -352,8 +352,8 @@ function balanceWrites({
       });
       const ids = [...changed];
       // The transaction stands: a failed re-read must not look like a failed credit.
-      await accounts.usersChanged(ids).catch((error: unknown) => {
-        logger.warn("credits were not announced", { users: ids.join(","), error: String(error) });
+      await accounts.usersCharged(ids).catch((error: unknown) => {
+        logger.warn("credited accounts could not be re-read", { users: ids.join(","), error: String(error) });
       });
       balances?.credited(changed);
       return result;

@@ -250,7 +250,7 @@ function rereadUsers({ accounts, logger }: PostgresApplierDeps, entries: Entries
   const ids = new Set(entries.flatMap(({ item }) => (item.row ? [item.row.userId] : [])));
   for (const id of ids) {
     if (!accounts.cachedUser(id)) continue;
-    accounts.userCharged(id).catch((error: unknown) => {
+    accounts.usersCharged([id]).catch((error: unknown) => {
       logger.warn("account could not be re-read", { user: id, error: String(error) });
     });
   }

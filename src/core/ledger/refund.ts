@@ -83,7 +83,7 @@ function sumOfCall(db: Database, call: SettledCall): SQL | undefined {
  * Lowers user, key, channel and the hourly sum by the charge and marks the call's log row as given back, all inside the
  * caller's transaction. False when the settlement is not in these tables (yet): nothing was changed then. The balance
  * needs no credit: it is what was credited less what was used. `hour` is what settledHourOf found. Every row is found by
- * its key: all streams of an embedded database stand still meanwhile. Call userChanged and tokenChanged after the commit.
+ * its key: all streams of an embedded database stand still meanwhile. Call usersCharged and tokenCharged after the commit.
  */
 export function* refundSteps(db: Database, tx: Orm, call: SettledCall, hour: number): Steps<boolean> {
   const { logs, marks, rollups, users, tokens, channels, channelKeys } = db.t;

@@ -213,9 +213,9 @@ export async function returnReservations(
 ): Promise<void> {
   for (;;) {
     const returned = await db.atomic((tx) => returnSteps(tx, condition));
-    for (const id of new Set(returned.map((hold) => hold.userId))) await accounts.userChanged(id);
+    await accounts.usersCharged([...new Set(returned.map((hold) => hold.userId))]);
     for (const id of new Set(returned.map((hold) => hold.tokenId)))
-      if (id !== 0) await accounts.tokenChanged(id);
+      if (id !== 0) await accounts.tokenCharged(id);
     if (returned.length === 0) return;
   }
 }

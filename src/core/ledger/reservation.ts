@@ -47,6 +47,7 @@ export class Hold implements Reservation, Indexed {
     this.openedAtMs = keeper.monotonicMs();
     this.#held = durable ? 0 : amount;
     user.reserved += this.#held;
+    user.openCalls++;
     if (token) token.reserved += this.#held;
     keeper.open.add(this);
   }
@@ -146,6 +147,8 @@ export class Hold implements Reservation, Indexed {
     this.user.reserved -= this.#held;
     if (this.token) this.token.reserved -= this.#held;
     this.#held = 0;
+    // A settlement may still come of what was abandoned.
+    if (this.index >= 0) this.user.openCalls--;
     this.keeper.open.delete(this);
   }
 

@@ -33,6 +33,12 @@ export interface Purse {
   open: PeriodRow[];
 }
 
+/** After the clock has moved on. */
+export interface SettledPurse extends Purse {
+  /** Another plan runs, or none: the account's group and whether it may use its wallet may be others. */
+  hasOtherPlans: boolean;
+}
+
 export const nowSeconds = ({ clock }: Pick<Deps, "clock">): number => Math.floor(clock.nowMs() / 1000);
 
 const UNFINISHED = ["waiting", "active"];
@@ -136,7 +142,7 @@ function* allocate(work: PlanWork, use: number, open: PeriodRow[]): Steps<Period
  * Brings an account's plans up to now: shares use out, ends what is over, begins what is due. Answers what runs and waits
  * then; follow every further change by `writePurse`. Undefined: no such user.
  */
-export function* settlePlans(work: PlanWork): Steps<Purse | undefined> {
+export function* settlePlans(work: PlanWork): Steps<SettledPurse | undefined> {
   const { now } = work;
   const user = yield* lockUser(work);
   if (!user) return undefined;
@@ -155,8 +161,15 @@ export function* settlePlans(work: PlanWork): Steps<Purse | undefined> {
     if (plan.endsAt > now) yield* openPeriod(work, plan);
     else yield* setStatus(work, plan.id, { status: "ended" });
   }
-  return yield* writePurse(work);
+  const purse = yield* writePurse(work);
+  return { ...purse, hasOtherPlans: activeOf(before.plans) !== activeOf(purse.plans) };
 }
+
+const activeOf = (plans: readonly UserPlanRow[]): string =>
+  plans
+    .filter(({ status }) => status === "active")
+    .map(({ id }) => id)
+    .join();
 
 /** The newest running plan that names a group. */
 function groupOf(plans: readonly UserPlanRow[]): string {

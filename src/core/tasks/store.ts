@@ -235,8 +235,8 @@ export async function failTask<Row extends TaskRow>(
       throw error;
     });
   if (outcome === "refunded") {
-    await deps.accounts.userChanged(row.userId);
-    if (row.tokenId > 0) await deps.accounts.tokenChanged(row.tokenId);
+    await deps.accounts.usersCharged([row.userId]);
+    if (row.tokenId > 0) await deps.accounts.tokenCharged(row.tokenId);
   }
   return outcome !== "unsettled";
 }

@@ -14,11 +14,22 @@ export interface AccountLimits {
 export interface Reading {
   /** `NEVER`: written elsewhere since, to be read on its next use. */
   readRound: number;
-  /** Steady clock: it was as the table had it then. Later moments are told by `answeredMs`, while `readRound` counts. */
+  /**
+   * Steady clock: it was as the table had it then. Later moments are told by `answeredMs`, while `readRound` counts. `NEVER`: known
+   * to be written elsewhere, or never read.
+   */
   currentMs: number;
   /** Somebody told that its row was changed, other than by a charge, and it has not been read since: memory must not decide. */
   isChanged: boolean;
 }
+
+/** When a row was asked for: the round, and the moment by the steady clock. */
+export interface Asked {
+  round: number;
+  ms: number;
+}
+
+export const askedNow = (cache: AccountCache): Asked => ({ round: cache.round, ms: cache.monotonicMs() });
 
 export interface UserEntry extends Reading {
   account: UserAccount;
@@ -111,12 +122,16 @@ const MAX_AGE_IN_OUTAGE_MS = 60_000;
 
 /**
  * The database is away, and what is kept stands in for the row: it has not been told as changed, and was current shortly before.
- * Where nobody else spends from it any age will do. So the nodes spend a balance once each, at most (operations R2.8).
+ * Where nobody else spends from it any age will do, unless somebody has: a node that is gone by now spent it all the same. So the
+ * nodes spend a balance once each, at most (operations R2.8).
  */
 function isMemoryEnough(cache: AccountCache, reading: Reading): boolean {
   const { isStale, isLone, awayFromMs } = cache;
   if (!isStale || reading.isChanged) return false;
-  return isLone || awayFromMs - lastCurrentMs(cache, reading) <= MAX_AGE_IN_OUTAGE_MS;
+  return (
+    (isLone && reading.currentMs !== NEVER) ||
+    awayFromMs - lastCurrentMs(cache, reading) <= MAX_AGE_IN_OUTAGE_MS
+  );
 }
 
 /** Whatever was read and not told of was confirmed by each round that was answered since. */
@@ -136,11 +151,17 @@ export function disown(reading: Reading): void {
   reading.readRound = NEVER;
 }
 
-/** The row was read, in this round, as it stood at `currentMs`. */
-export function wasRead(reading: Reading, readRound: number, currentMs: number): void {
-  reading.readRound = readRound;
-  reading.currentMs = currentMs;
+/** The row was read as it stood then. */
+export function wasRead(reading: Reading, { round, ms }: Asked): void {
+  reading.readRound = round;
+  reading.currentMs = ms;
   reading.isChanged = false;
+}
+
+/** What is written of it from here on is read in the next round, and not taken for a stranger's spending. */
+export function use({ active, round }: AccountCache, entry: UserEntry): void {
+  entry.usedRound = round;
+  active.add(entry);
 }
 
 /** What was read or told until now is older than any round says: the process has rested since. */
@@ -150,12 +171,13 @@ export function forgetTold(cache: AccountCache): void {
 
 /** The user's one object in the process, brought up to the row. */
 export function putUser(cache: AccountCache, row: UserRow): UserEntry {
-  const { users, active, round } = cache;
+  const { users, round } = cache;
   const found = users.get(row.id);
   if (found) {
     refreshUser(found.account, row);
-    wasRead(found, round, cache.monotonicMs());
-    active.add(found);
+    wasRead(found, askedNow(cache));
+    // Also where nobody called: the next round may tell of the very write that was read here.
+    use(cache, found);
     return found;
   }
   const entry = addUser(cache, userAccount(row), round);
@@ -191,12 +213,18 @@ function removeUser(cache: AccountCache, entry: UserEntry): void {
   for (const token of entry.tokens) dropToken(cache, token);
 }
 
-export function putToken(cache: AccountCache, row: TokenRow, owner: UserEntry): TokenEntry {
+/** `asked`: where its answer may have been long on its way. */
+export function putToken(
+  cache: AccountCache,
+  row: TokenRow,
+  owner: UserEntry,
+  asked: Asked = askedNow(cache),
+): TokenEntry {
   const { tokensById, tokensByHash, limits } = cache;
   const found = tokensById.get(row.id);
   if (found && found.owner === owner) {
     refreshToken(found.account, row);
-    wasRead(found, cache.round, cache.monotonicMs());
+    wasRead(found, asked);
     nameToken(cache, found, row);
     return found;
   }
@@ -209,8 +237,8 @@ export function putToken(cache: AccountCache, row: TokenRow, owner: UserEntry): 
     previousHash: "",
     previousUntil: 0,
     touched: true,
-    readRound: cache.round,
-    currentMs: cache.monotonicMs(),
+    readRound: asked.round,
+    currentMs: asked.ms,
     isChanged: false,
   };
   tokensById.set(account.id, entry);
@@ -266,8 +294,7 @@ function evictUsers(cache: AccountCache): void {
   let looks = 2 * users.size;
   for (const [id, entry] of users) {
     if (users.size <= limits.maxUsers || looks-- <= 0) return;
-    const isUsed =
-      hasOpenSums(entry.account) || [...entry.tokens].some((token) => hasOpenSums(token.account));
+    const isUsed = isInCall(entry.account) || [...entry.tokens].some((token) => hasOpenSums(token.account));
     if (!entry.touched && !isUsed) removeUser(cache, entry);
     else {
       entry.touched = false;
@@ -277,7 +304,11 @@ function evictUsers(cache: AccountCache): void {
   }
 }
 
-/** Calls of it are under way, or their charges. */
-export function hasOpenSums(account: UserAccount | TokenAccount): boolean {
+/** Calls of it are under way, whether memory holds something for them or its balance, or their charges. */
+export function isInCall(user: UserAccount): boolean {
+  return user.openCalls > 0 || hasOpenSums(user);
+}
+
+function hasOpenSums(account: UserAccount | TokenAccount): boolean {
   return account.reserved + account.pending + account.returning !== 0;
 }

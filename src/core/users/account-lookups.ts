@@ -2,7 +2,7 @@
 import type { Clock, TokenAccount, UserAccount } from "../deps.ts";
 import type { InSilence } from "../kit/database-failure.ts";
 import { sha256Hex } from "../kit/seal.ts";
-import { addMiss, doubt, dropToken, dropUser, isCurrent, putToken, putUser } from "./account-cache.ts";
+import { addMiss, doubt, dropToken, dropUser, isCurrent, putToken, putUser, use } from "./account-cache.ts";
 import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { ReadsInFlight } from "./account-reads.ts";
@@ -24,7 +24,7 @@ export interface AccountLookupsDeps {
 
 export function createAccountLookups(deps: AccountLookupsDeps) {
   const { cache, reads, queries, clock, isShared, renewPlans } = deps;
-  const { users, tokensByHash, tokensById, misses, active } = cache;
+  const { users, tokensByHash, tokensById, misses } = cache;
   const { loadUser, loadsOf } = createUserLoads(deps);
   const tokenLoads = new Map<string, Promise<TokenAccount | undefined>>();
   const { isPlanDue, renewed } = createRenewals({ cache, clock, renewPlans }, loadUser);
@@ -34,11 +34,8 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
    */
   function isFresh(entry: UserEntry): boolean {
     entry.touched = true;
-    if (isShared) {
-      // Whether or not its row can be read: where the database is away rounds fail for it, and then memory decides.
-      entry.usedRound = cache.round;
-      active.add(entry);
-    }
+    // Whether or not its row can be read: where the database is away rounds fail for it, and then memory decides.
+    if (isShared) use(cache, entry);
     return !isPlanDue(entry.account) && (!isShared || isCurrent(cache, entry));
   }
 
@@ -127,13 +124,13 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
     if (users.has(id)) await loadUser(id);
   }
 
-  async function reloadToken(id: number): Promise<void> {
+  async function reloadToken(id: number, change: Change = "told"): Promise<void> {
     reads.wroteToken(id);
     misses.clear();
     const entry = tokensById.get(id);
     if (!entry) return;
     for (const hash of [entry.hash, entry.previousHash])
-      await outdate(cache, entry, { load: tokenLoads.get(hash), change: "told" });
+      await outdate(cache, entry, { load: tokenLoads.get(hash), change });
     await rereadToken(entry);
   }
 
@@ -185,7 +182,7 @@ function orKept<T>({ waiting }: AccountCache, load: Promise<T>, kept: () => T): 
   return promise;
 }
 
-/** What an account is read again for: a charge of this process, or what else its writer told of, which may be that it is disabled. */
+/** What an account is read again for: a charge or credit of this process, or what else its writer told of, which may be that it is disabled. */
 export type Change = "charged" | "told";
 
 /**
@@ -198,14 +195,30 @@ async function outdate(
   { load, change }: { load: Promise<unknown> | undefined; change: Change },
 ): Promise<void> {
   const mark = (): void => {
-    if (!entry) return;
-    doubt(cache, entry);
-    if (change === "told") entry.isChanged = true;
+    if (entry) markOutdated(cache, entry, change);
   };
   mark();
   if (!load) return;
   await load.catch(() => undefined);
   mark();
+}
+
+function markOutdated(cache: AccountCache, entry: UserEntry | TokenEntry, change: Change): void {
+  doubt(cache, entry);
+  if (change === "told") entry.isChanged = true;
+}
+
+/** Of many at once, before the first of them is read again by `reloadUser`: as `outdate` does. */
+export function outdateUsers(
+  { cache, reads }: Pick<AccountLookupsDeps, "cache" | "reads">,
+  ids: readonly number[],
+  change: Change,
+): void {
+  for (const id of ids) {
+    reads.wroteUser(id);
+    const entry = cache.users.get(id);
+    if (entry) markOutdated(cache, entry, change);
+  }
 }
 
 /** Accounts whose plans have a moment behind them are brought up to now before anybody gets them. */

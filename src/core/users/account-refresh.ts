@@ -7,16 +7,17 @@ import type { Logger } from "../deps.ts";
 import { READ_WAIT_MS } from "../kit/database-failure.ts";
 import { within } from "../kit/deadline.ts";
 import {
+  askedNow,
   disown,
   doubt,
   dropToken,
   dropUser,
-  hasOpenSums,
+  isInCall,
   NEVER,
   putToken,
   wasRead,
 } from "./account-cache.ts";
-import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
+import type { AccountCache, Asked, TokenEntry, UserEntry } from "./account-cache.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { Overtaken, ReadsInFlight } from "./account-reads.ts";
 import { refreshUser } from "./account-rows.ts";
@@ -46,18 +47,22 @@ interface LastHeard {
   nodesAlive: number;
 }
 
-/** Runs one round unless one runs already, which counts all the same: what is kept grows older meanwhile. Never rejects. */
+/**
+ * Runs one round unless one runs already. That one counts once, however long it takes: if what is kept grew older meanwhile, every
+ * call would read its rows from a database that is slow already. Never rejects.
+ */
 export function createAccountRefresh(deps: AccountRefreshDeps) {
   const { cache, reads, queries, changes, lastHeard, logger } = deps;
   const { users, tokensById, active, pending } = cache;
   let isRunning = false;
 
   async function refreshAll(): Promise<void> {
-    const [askedRound, askedMs] = [cache.round, cache.monotonicMs()];
+    cache.round++;
+    const askedMs = cache.monotonicMs();
     for (const entry of active) {
       // Also by a call that takes longer, whose own charge would be noted as somebody else's.
-      if (hasOpenSums(entry.account)) entry.usedRound = askedRound;
-      if (askedRound - entry.usedRound > ACTIVE_ROUNDS) rest(cache, entry);
+      if (isInCall(entry.account)) entry.usedRound = cache.round;
+      if (cache.round - entry.usedRound > ACTIVE_ROUNDS) rest(cache, entry);
     }
     // Nobody asks: what is written meanwhile is told in the first round with somebody. Where the last word was that the database
     // is away, memory decides until a round has been answered.
@@ -69,7 +74,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
       if (told) note(cache, reads, told);
       if (!told || wasLost) await readAll();
       else await readPending();
-      cache.toldRound = askedRound;
+      cache.toldRound = cache.round;
       cache.answeredMs = askedMs;
       cache.isStale = false;
     } catch (error) {
@@ -102,7 +107,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
   }
 
   async function refreshChunk(entries: readonly UserEntry[], cached: readonly TokenEntry[]): Promise<void> {
-    const asked = { round: cache.round, ms: cache.monotonicMs() };
+    const asked = askedNow(cache);
     await reads.track(async (overtaken) => {
       const [userRows, tokenRows] = await queries.many(
         entries.map((entry) => entry.account.id),
@@ -115,7 +120,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
         if (tokensById.get(id) !== token) pending.tokens.delete(token);
         if (overtaken.tokens.has(id) || reads.isTokenBusy(id) || !pending.tokens.delete(token)) continue;
         const row: TokenRow | undefined = tokenRowsById.get(id);
-        if (row && row.deletedAt === null) putToken(cache, row, token.owner);
+        if (row && row.deletedAt === null) putToken(cache, row, token.owner, asked);
         else dropToken(cache, token);
       }
     });
@@ -125,7 +130,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
     entries: readonly UserEntry[],
     rows: readonly UserRow[],
     overtaken: Overtaken,
-    asked: { round: number; ms: number },
+    asked: Asked,
   ): void {
     const rowsById = new Map(rows.map((row) => [row.id, row]));
     for (const entry of entries) {
@@ -138,7 +143,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
         if (entry.readRound !== NEVER) entry.readRound = asked.round;
         continue;
       }
-      wasRead(entry, asked.round, asked.ms);
+      wasRead(entry, asked);
       pending.users.delete(entry);
       const row = rowsById.get(id);
       if (row && row.deletedAt === null) {
@@ -149,7 +154,6 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
   }
 
   return async function refresh(): Promise<void> {
-    cache.round++;
     if (isRunning) return;
     isRunning = true;
     try {

@@ -12,9 +12,10 @@ export type TokenRow = Schema["tokens"]["$inferSelect"];
 
 /** Sums that only this process knows. */
 const NO_SUMS = { reserved: 0, pending: 0, returning: 0 };
+const NO_USER_SUMS = { ...NO_SUMS, openCalls: 0 };
 
 export function userAccount(row: UserRow): UserAccount {
-  return { id: row.id, ...NO_SUMS, ...userFields(row) };
+  return { id: row.id, ...NO_USER_SUMS, ...userFields(row) };
 }
 
 /** Overwrites every field but the sums of this process. */
@@ -22,7 +23,7 @@ export function refreshUser(account: UserAccount, row: UserRow): void {
   Object.assign(account, userFields(row));
 }
 
-function userFields(row: UserRow): Omit<UserAccount, "id" | keyof typeof NO_SUMS> {
+function userFields(row: UserRow): Omit<UserAccount, "id" | keyof typeof NO_USER_SUMS> {
   return {
     username: row.username,
     displayName: row.displayName,

@@ -1,8 +1,9 @@
 // In-memory accounts: users and API keys as the hot path reads them, filled on first use, bounded, kept true by every
 // write here and on other nodes. Refuses to let an older read overwrite a balance that was written meanwhile.
-import { addUser, createAccountCache, doubt, forgetTold, NEVER } from "./account-cache.ts";
+import { addUser, createAccountCache, doubt, forgetTold, NEVER, use } from "./account-cache.ts";
 import type { AccountCache, AccountLimits } from "./account-cache.ts";
-import { createAccountLookups, MAX_KEY_LENGTH } from "./account-lookups.ts";
+import { createAccountLookups, MAX_KEY_LENGTH, outdateUsers } from "./account-lookups.ts";
+import type { Change } from "./account-lookups.ts";
 import { createAccountQueries } from "./account-queries.ts";
 import { createReadsInFlight } from "./account-reads.ts";
 import { lookAround } from "../../db/look-around.ts";
@@ -82,11 +83,17 @@ export async function createAccounts({
     void refresh();
   };
   await db.onChange("users", { changed: rereading(logger, (id) => lookups.reloadUser(id)), lost });
-  await db.onChange("tokens", { changed: rereading(logger, lookups.reloadToken), lost });
+  await db.onChange("tokens", { changed: rereading(logger, (id) => lookups.reloadToken(id)), lost });
 
   const stop = isShared && refreshMs > 0 ? startRounds({ around, cache, refresh }, refreshMs) : undefined;
 
   const { user, tokenByKey } = inUse(db, lookups);
+
+  /** Marks all of them before the first row is asked for: the database may be away by now. */
+  function reloadUsers(ids: readonly number[], change: Change): Promise<void> {
+    outdateUsers({ cache, reads }, ids, change);
+    return reloadEach(ids, (id) => lookups.reloadUser(id, change));
+  }
 
   return {
     tokenByKey,
@@ -101,15 +108,14 @@ export async function createAccounts({
       await Promise.all([db.announce("users", [id]), lookups.reloadUser(id)]);
     },
     async usersChanged(ids) {
-      const reloadAll = async (): Promise<void> => {
-        for (const id of ids) await lookups.reloadUser(id);
-      };
-      await Promise.all([db.announce("users", ids), reloadAll()]);
+      const read = reloadUsers(ids, "told");
+      await Promise.all([db.announce("users", ids), read]);
     },
     async tokenChanged(id) {
       await Promise.all([db.announce("tokens", [id]), lookups.reloadToken(id)]);
     },
-    userCharged: (id) => lookups.reloadUser(id, "charged"),
+    usersCharged: (ids) => reloadUsers(ids, "charged"),
+    tokenCharged: (id) => lookups.reloadToken(id, "charged"),
     hearBy(hear) {
       lastHeard = hear;
     },
@@ -125,8 +131,11 @@ export async function createAccounts({
     beginWrite(userIds, tokenIds) {
       const ids = [...userIds];
       for (const id of ids) {
-        const entry = reads.isUserBusy(id) ? users.get(id) : undefined;
+        const entry = users.get(id);
         if (!entry) continue;
+        // The tables tell of this write, too: it is no other node's.
+        if (isShared) use(cache, entry);
+        if (!reads.isUserBusy(id)) continue;
         uncertain.add(id);
         // Also where neither write is committed, so that nobody tells of it.
         cache.pending.users.add(entry);
@@ -142,6 +151,19 @@ export async function createAccounts({
       stop?.();
     },
   };
+}
+
+/** So many accounts are read again at the same time. */
+const RELOAD_CHUNK = 100;
+
+/** Each of them, whatever becomes of the others; rejects with the first failure, once all have been tried. */
+async function reloadEach(ids: readonly number[], reload: (id: number) => Promise<void>): Promise<void> {
+  const failures: unknown[] = [];
+  for (let from = 0; from < ids.length; from += RELOAD_CHUNK) {
+    const done = await Promise.allSettled(ids.slice(from, from + RELOAD_CHUNK).map(reload));
+    for (const each of done) if (each.status === "rejected") failures.push(each.reason);
+  }
+  if (failures.length > 0) throw failures[0];
 }
 
 /** What another node changed is read again. */

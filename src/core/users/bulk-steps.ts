@@ -160,13 +160,18 @@ async function after(deps: BulkDeps, run: BulkRun, done: readonly number[]): Pro
   if (act.action === "letter" || done.length === 0) return;
   // Whoever books has told of the new balances.
   if (act.action === "credit") return tellRootOfRun(deps, run.by, run.id, act.amount, done.length);
-  await deps.accounts.usersChanged(done);
-  for (const userId of done) {
-    if (act.action === "disable") {
-      await deps.sessions.endAll(userId, "banned");
-      await forgetDevices(deps, userId);
-    } else if (act.action === "enable") await deps.sessions.endAll(userId, "enabled");
-  }
+  const told = await Promise.allSettled([deps.accounts.usersChanged(done)]);
+  // Whoever could not be told or read again is marked all the same, and ends with the others.
+  const ended = await Promise.allSettled(done.map((userId) => endSessions(deps, act.action, userId)));
+  const failed = [...told, ...ended].find((each) => each.status === "rejected");
+  if (failed) throw failed.reason;
+}
+
+async function endSessions(deps: BulkDeps, action: BulkAct["action"], userId: number): Promise<void> {
+  if (action === "disable") {
+    await deps.sessions.endAll(userId, "banned");
+    await forgetDevices(deps, userId);
+  } else if (action === "enable") await deps.sessions.endAll(userId, "enabled");
 }
 
 /** Does what the run asks for to these accounts. Throws where the database is away. */

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { eq, sql } from "drizzle-orm";
+import { eq, inArray, sql } from "drizzle-orm";
 import postgres from "postgres";
 import { openJournal, SET_ASIDE_FILE } from "../../../src/core/ledger/journal/journal.ts";
 import type { LedgerItem } from "../../../src/core/ledger/items.ts";
@@ -93,6 +93,16 @@ describe("two nodes on one PostgreSQL", () => {
     },
   );
 
+  /** How often accounts and keys were announced. */
+  async function announced(): Promise<unknown[]> {
+    const { marks } = a.db.t;
+    return a.db.orm
+      .select()
+      .from(marks)
+      .where(inArray(marks.key, ["version:users", "version:tokens"]))
+      .orderBy(marks.key);
+  }
+
   test("what one node settles, credits or disables is in force on the other after its next look", async () => {
     const owner = await a.addUser(RICH);
     const other = await b.user(owner.id);
@@ -104,6 +114,14 @@ describe("two nodes on one PostgreSQL", () => {
     const afterALook = (isSo: () => boolean) => untilSo(() => b.accounts.refresh().then(isSo));
     await afterALook(() => other.quota !== RICH);
     expect(other.quota).toBe(RICH - 400);
+    const before = await announced();
+    await a.ledger.atomic((_tx, credit) =>
+      credit({ userId: owner.id, amount: 50, kind: "admin", ref: "given" }),
+    );
+    await afterALook(() => other.quota !== RICH - 400);
+    expect([owner.quota, other.quota]).toEqual([RICH - 350, RICH - 350]);
+    // An announcement is a change, of which memory must not decide in an outage.
+    expect(await announced()).toEqual(before);
     const { users } = a.db.t;
     await a.db.orm.update(users).set({ status: 2 }).where(eq(users.id, owner.id));
     await afterALook(() => other.status === 2);
@@ -158,15 +176,22 @@ describe("two nodes on one PostgreSQL", () => {
 
   test("what a dead node held is given back when its lease ends, and a late settlement is charged in full", async () => {
     const owner = await a.addUser(1000);
-    const held = await holdOnB(owner.id);
+    const key = await a.addToken(owner, 1000);
+    const token = await b.accounts.tokenByKey(key.name);
+    if (!token) throw new Error("no token");
+    const { user } = token;
+    const held = await b.ledger.reserve({ requestId: requestId(), user, token, amount: 300 });
     await leasesAge(400);
     await a.ledger.maintain();
-    expect(owner.quota).toBe(1000);
+    expect([owner.quota, key.remainQuota]).toEqual([1000, 1000]);
     await a.accounts.userChanged(owner.id);
-    expect(owner.quota).toBe(700);
+    await a.accounts.tokenChanged(key.id);
+    expect([owner.quota, key.remainQuota]).toEqual([700, 700]);
     await leasesAge(400);
+    const before = await announced();
     await a.ledger.maintain();
-    expect(owner.quota).toBe(1000);
+    expect([owner.quota, key.remainQuota]).toEqual([1000, 1000]);
+    expect(await announced()).toEqual(before);
     await held.settle(settlement(250));
     await b.expectBalanced();
     await a.accounts.userChanged(owner.id);

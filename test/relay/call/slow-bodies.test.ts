@@ -1,6 +1,6 @@
 // Who may call is decided anew when a body was slow: what was taken from its sender meanwhile serves nothing, on every route with a body.
 // Refuses to wait for real seconds: the steady clock is in the test's hands, and the body ends when the test says so.
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import type { LedgerAccounts } from "../../../src/core/deps.ts";
 import { testClock } from "../../support/clock.ts";
@@ -60,10 +60,12 @@ interface Slow {
   headers: Record<string, string>;
   /** What happens between the body's first half and its last. */
   meanwhile: () => Promise<unknown>;
+  /** By so much the body's last half comes later by the steady clock. */
+  lateMs?: number;
 }
 
-/** The body's last half comes so much later by the steady clock. */
-async function slowly({ path, body, type = "application/json", headers, meanwhile }: Slow) {
+async function slowly(slow: Slow) {
+  const { path, body, type = "application/json", headers, meanwhile, lateMs = SLOW_MS } = slow;
   const connection = await connectRaw(g.app.url, "127.0.0.1");
   const lines = Object.entries({
     host: new URL(g.app.url).host,
@@ -75,7 +77,7 @@ async function slowly({ path, body, type = "application/json", headers, meanwhil
   const half = body.length >> 1;
   connection.write(`POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n${body.slice(0, half)}`);
   await meanwhile();
-  clock.advance(SLOW_MS);
+  clock.advance(lateMs);
   connection.write(body.slice(half));
   const status = await connection.status();
   await connection.closed;
@@ -157,7 +159,31 @@ test("a slow body is served where nothing was taken, and counts once to the requ
   await g.setOption("ModelRequestRateLimitCount", "1");
   const { admitted, headers } = await caller();
   const body = JSON.stringify(chat);
+  const looked = spyOn(accounts(), "tokenByKey");
   const answer = await slowly({ path: "/v1/chat/completions", body, headers, meanwhile: admitted });
   expect(answer.status).toBe(200);
   expect(g.upstream.requests).toHaveLength(1);
+  // Judged when it came, and when its body was there.
+  expect(looked).toHaveBeenCalledTimes(2);
+  looked.mockRestore();
+});
+
+test("a session that goes on plays after a slow body too, and is looked for once more", async () => {
+  await g.setOption("ModelRequestRateLimitEnabled", "false");
+  const { headers } = await g.app.createUser({ quota: 1_000_000 });
+  const body = JSON.stringify({ ...chat, group: "default" });
+  const looked = spyOn(g.app.deps.sessions, "find");
+  const looks: number[] = [];
+  // The second time memory has the session: once it was looked for, the body is being read.
+  for (const lateMs of [0, SLOW_MS]) {
+    looked.mockClear();
+    const meanwhile = () => until(async () => looked.mock.calls.length || undefined);
+    const { status } = await slowly({ path: "/pg/chat/completions", body, headers, meanwhile, lateMs });
+    expect(status).toBe(200);
+    looks.push(looked.mock.calls.length);
+  }
+  looked.mockRestore();
+  const [quick = 0, slow] = looks;
+  expect(slow).toBe(quick + 1);
+  expect(g.upstream.requests).toHaveLength(2);
 });

@@ -1,6 +1,6 @@
 // Drawing and music tasks against a fake Midjourney proxy and a fake Suno server: every action and state, what is paid
 // and given back, exactly once, also over restarts; the books are audited after every test, on both databases.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { eq } from "drizzle-orm";
@@ -218,8 +218,13 @@ for (const database of ["sqlite", "postgres"] as const) {
         const before = await sums();
         const id = await imagine();
         upstream.set(id, { progress: "60%", status: "IN_PROGRESS", failReason: "banned words" });
+        const { accounts } = g.app.deps;
+        const changed = [spyOn(accounts, "userChanged"), spyOn(accounts, "tokenChanged")];
         await Promise.all([poll(), poll(), poll()]);
         await poll();
+        // A refund is no change that memory must not stand in for.
+        for (const each of changed) expect(each).not.toHaveBeenCalled();
+        changed.forEach((each) => each.mockRestore());
         expect(await sums()).toEqual(before);
         expect((await get(`/mj/task/${id}/fetch`))[1]).toMatchObject({
           status: "FAILURE",

@@ -1,0 +1,76 @@
+// What a writer told of, of many accounts or of a charge, when the database goes away behind its commit.
+import { PgDialect } from "drizzle-orm/pg-core";
+import type { SQL } from "drizzle-orm";
+import { expect, test } from "bun:test";
+import { schema } from "../../../drizzle/postgres.ts";
+import { sha256Hex } from "../../../src/core/kit/seal.ts";
+import { createAccounts } from "../../../src/core/users/accounts.ts";
+import type { Database } from "../../../src/db/database.ts";
+import { DatabaseSilent } from "../../../src/db/deadline.ts";
+import { testClock } from "../../support/clock.ts";
+
+const logger = { debug() {}, info() {}, warn() {}, error() {} };
+const KEY = { id: 7, userId: 1, keyHash: sha256Hex("key"), keyHead: "k", keyTail: "y" };
+const KEY_ROW = { ...KEY, allowIps: "", autoGroups: "", limits: "", deletedAt: null };
+const dialect = new PgDialect();
+
+/** Accounts of users 1 to 3, with a key of the first, all in memory; `state.isAway` has the database say nothing. */
+async function startBooks() {
+  const state = { isAway: false, told: [] as string[] };
+  const rowsOf = (table: unknown, where: SQL): unknown[] => {
+    if (table === schema.tokens) return [KEY_ROW];
+    const [id] = dialect.sqlToQuery(where).params;
+    return [{ id, status: 1, limits: "", setting: "", deletedAt: null }];
+  };
+  const answer = <T>(value: () => T): Promise<T> =>
+    state.isAway ? Promise.reject(new DatabaseSilent()) : Promise.resolve(value());
+  const db = {
+    kind: "postgres",
+    t: schema,
+    orm: {
+      select: () => ({
+        from: (table: unknown) => ({ where: (where: SQL) => answer(() => rowsOf(table, where)) }),
+      }),
+      execute: () => answer(() => []),
+    },
+    onChange: () => Promise.resolve(),
+    use: () => undefined,
+    announce: (kind: string, ids: readonly number[]) =>
+      answer(() => void state.told.push(`${kind} ${ids.join(",")}`)),
+  } as unknown as Database;
+  const accounts = await createAccounts({ db, clock: testClock(), logger, refreshMs: 0, databaseWaitMs: 0 });
+  await accounts.tokenByKey("key");
+  for (const id of [1, 2, 3]) await accounts.user(id);
+  /** Ids of the users, and of the key, that are served once the database has been found away. */
+  const servedInOutage = async (): Promise<number[]> => {
+    await accounts.refresh();
+    const asked = [accounts.user(1), accounts.user(2), accounts.user(3), accounts.tokenByKey("key")];
+    const found = await Promise.allSettled(asked.map((each) => Promise.resolve(each)));
+    return found.flatMap((each) => (each.status === "fulfilled" && each.value ? [each.value.id] : []));
+  };
+  return { state, accounts, servedInOutage };
+}
+
+test("of many accounts that were changed none is served by memory, though not one could be read again", async () => {
+  const { state, accounts, servedInOutage } = await startBooks();
+  state.isAway = true;
+  const [changed] = await Promise.allSettled([accounts.usersChanged([1, 2])]);
+  expect(changed.status).toBe("rejected");
+  expect(await servedInOutage()).toEqual([3]);
+  accounts.close();
+});
+
+test("a charge, credit or refund is announced to nobody, and leaves user and key to memory where they cannot be read again", async () => {
+  const { state, accounts, servedInOutage } = await startBooks();
+  await accounts.usersCharged([1, 2]);
+  await accounts.tokenCharged(7);
+  expect(state.told).toEqual([]);
+  state.isAway = true;
+  const charged = await Promise.allSettled([accounts.usersCharged([1, 2]), accounts.tokenCharged(7)]);
+  expect(charged.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(await servedInOutage()).toEqual([1, 2, 3, 7]);
+  // A change of the key is one.
+  await Promise.allSettled([accounts.tokenChanged(7)]);
+  expect(await servedInOutage()).toEqual([1, 2, 3]);
+  accounts.close();
+});

@@ -104,7 +104,7 @@ async function serve(home: Home): Promise<OwnPostgres> {
   // A test process that is killed leaves nothing running: a shell of its own session watches it.
   const stop = [...prefix, join(binDir, "pg_ctl"), "-D", dataDir, "-m", "immediate", "stop"];
   const quoted = stop.map((part) => `'${part}'`).join(" ");
-  const script = `while kill -0 ${process.pid} 2>/dev/null && [ -d '${dataDir}' ]; do sleep 0.5; done; ${quoted}; rm -rf '${homeDir}'`;
+  const script = `while kill -0 ${process.pid} 2>/dev/null && [ -d '${homeDir}' ]; do sleep 0.5; done; ${quoted}; rm -rf '${homeDir}'`;
   await run(["/bin/sh", "-c", `(setsid /bin/sh -c "$0" >/dev/null 2>&1 </dev/null &)`, script]);
   let isUp = false;
   const url = `postgres://weir:${password}@127.0.0.1:${port}/postgres`;

@@ -216,9 +216,9 @@ function sessionParts(
   };
 }
 
-/** Of a key and its owner, what decides where a session may be served and from where it may be used; lists as they were last read. */
-function standingOf({ group, autoGroups, allowIps, user }: TokenAccount): readonly unknown[] {
-  return [group, autoGroups, allowIps, user.group, user.role];
+/** Of a key and its owner, what decides where a session may be served, and from where it may be used. */
+function standingOf({ group, autoGroups, allowIps, user }: TokenAccount): readonly (string | number)[] {
+  return [group, autoGroups.join(), allowIps.join(), user.group, user.role];
 }
 
 /** Whether the key still admits the session that it opened, in the group that serves it and from its client's address. */
@@ -231,7 +231,7 @@ function admissionChecks(
   // No memory is held for the handshake itself.
   const { key, channel } = presentedKey(request);
   /** As last admitted: what changed since the handshake is judged by the first look. */
-  let admitted: readonly unknown[] = [];
+  let admitted: readonly (string | number)[] = [];
   return {
     isUnchanged: () =>
       token !== undefined &&

@@ -11,7 +11,7 @@ import { PROJECT_DIR } from "../scripts/build.ts";
 import { imageSettings } from "../scripts/image.ts";
 import { ensureRedis } from "../scripts/install-redis.ts";
 import { startTestApp } from "./support/app.ts";
-import { freePort } from "./support/postgres.ts";
+import { freePort } from "./support/ports.ts";
 
 const DEPLOY_DIR = join(PROJECT_DIR, "deploy");
 const KUBERNETES_DIR = join(DEPLOY_DIR, "kubernetes");

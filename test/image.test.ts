@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { assemble, cannotRun, checkImage, imageSettings } from "../scripts/image.ts";
 import { PROJECT_DIR } from "../scripts/build.ts";
-import { freePort } from "./support/postgres.ts";
+import { freePort } from "./support/ports.ts";
 import { program } from "./support/server.ts";
 
 const dockerfile = readFileSync(join(PROJECT_DIR, "deploy/Dockerfile"), "utf8");

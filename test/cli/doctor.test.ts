@@ -10,7 +10,8 @@ import type { Site } from "../attack/site.ts";
 import { MIGRATED } from "../core/ledger/support.ts";
 import { startMailServer } from "../support/mail-server.ts";
 import type { MailServerStand } from "../support/mail-server.ts";
-import { createTestDatabase, freePort } from "../support/postgres.ts";
+import { freePort } from "../support/ports.ts";
+import { createTestDatabase } from "../support/postgres.ts";
 import { program } from "../support/server.ts";
 
 const SECRETS = {

@@ -5,7 +5,8 @@ import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync } fro
 import { join } from "node:path";
 import { SQL } from "bun";
 import { ensureMariadb } from "../../scripts/install-mariadb.ts";
-import { asUnprivileged, freePort, oncePerRun, run, UNPRIVILEGED_ID, watchOwner } from "./postgres.ts";
+import { freePort } from "./ports.ts";
+import { asUnprivileged, oncePerRun, run, UNPRIVILEGED_ID, watchOwner } from "./postgres.ts";
 
 interface MariadbServer {
   port: number;

@@ -5,7 +5,8 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { asUnprivileged, freePort, reachablePrograms, UNPRIVILEGED_ID } from "./postgres.ts";
+import { freePort } from "./ports.ts";
+import { asUnprivileged, reachablePrograms, UNPRIVILEGED_ID } from "./postgres.ts";
 import { descendantsOf } from "./processes.ts";
 
 export interface OwnPostgres {

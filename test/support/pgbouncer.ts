@@ -13,7 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ensurePgbouncer } from "../../scripts/install-pgbouncer.ts";
-import { asUnprivileged, freePort, UNPRIVILEGED_ID } from "./postgres.ts";
+import { freePort } from "./ports.ts";
+import { asUnprivileged, UNPRIVILEGED_ID } from "./postgres.ts";
 import { withParent } from "./server.ts";
 import { nextLook } from "./turns.ts";
 

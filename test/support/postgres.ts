@@ -18,6 +18,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import postgres from "postgres";
 import { findPostgres } from "../../scripts/install-postgres.ts";
+import { freePort } from "./ports.ts";
 
 /** Names the directory that all processes of one `bun run test` share; scripts/test.ts sets it. */
 export const RUN_DIR_VARIABLE = "WEIR_TEST_RUN_DIR";
@@ -87,13 +88,6 @@ export function reachablePrograms(runDir: string, prefix: string[]): string {
   const copyDir = join(runDir, "programs");
   cpSync(dirname(binDir), copyDir, { recursive: true, verbatimSymlinks: true });
   return join(copyDir, "bin");
-}
-
-export function freePort(): number {
-  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const port = listener.port;
-  listener.stop(true);
-  return port;
 }
 
 /**

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { RedisClient, type Subprocess } from "bun";
 import { ensureRedis } from "../../scripts/install-redis.ts";
-import { freePort } from "./postgres.ts";
+import { freePort } from "./ports.ts";
 
 export interface RedisSettings {
   /** Asked of clients; none where it is left out. */

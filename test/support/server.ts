@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "./ports.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 /** Set by scripts/test.ts to the path of the binary it built. */
@@ -43,14 +44,6 @@ export interface ServerProcess {
   remove(): Promise<void>;
 }
 
-async function freePort(): Promise<number> {
-  const probe = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("") });
-  const { port } = probe;
-  await probe.stop(true);
-  if (port === undefined) throw new Error("no free port");
-  return port;
-}
-
 /** Where a process runs when it is not on an empty directory, and what must stand before its words (limits, a library). */
 export interface Place {
   dataDir?: string;
@@ -64,7 +57,7 @@ export async function startServerProcess(
   place: Place = {},
 ): Promise<ServerProcess> {
   const dataDir = place.dataDir ?? mkdtempSync(join(tmpdir(), "weir-process-"));
-  const port = await freePort();
+  const port = freePort();
   const url = `http://127.0.0.1:${port}`;
   const settings = {
     ...Bun.env,

@@ -4,7 +4,7 @@ import type { SQL } from "drizzle-orm";
 import type { Deps } from "../core/deps.ts";
 
 /** What is asked of a job at a look. */
-export interface JobQuestion {
+interface JobQuestion {
   name: string;
   /** Condition: there is something to do; undefined: that shows when it runs. */
   waits: SQL | undefined;

@@ -2,8 +2,6 @@
 // Refuses to begin anything once it is stopped; a job that throws is logged and comes round again.
 import type { SQL } from "drizzle-orm";
 import type { Deps } from "../core/deps.ts";
-import { lookEvery } from "../db/look-around.ts";
-import type { LookEvery } from "../db/look-around.ts";
 import { createTurns } from "./turns.ts";
 import type { JobMark } from "./turns.ts";
 
@@ -32,10 +30,11 @@ export interface Scheduler {
 /** A little more than the shortest intervals, so that what is begun at one look is due again at the next. */
 const LOOK_MS = 15_500;
 
+/** `lookEvery` calls at intervals until what it returns is called (db/look-around.ts); absent: whoever calls `look` looks. */
 export function createScheduler(
   deps: Pick<Deps, "db" | "clock" | "logger">,
   jobs: readonly Job[],
-  lookEach: LookEvery = lookEvery,
+  lookEvery?: (ms: number, look: () => void) => () => void,
 ): Scheduler {
   const turns = createTurns(deps);
   const running = new Map<string, Promise<void>>();
@@ -81,14 +80,14 @@ export function createScheduler(
       deps.logger.error("jobs could not be looked at", { error: String(error) });
     }
   };
-  const stopLooking = lookEach(LOOK_MS, () => void look());
+  const stopLooking = lookEvery?.(LOOK_MS, () => void look());
 
   return {
     look,
     succeeded,
     async stop() {
       isStopped = true;
-      stopLooking();
+      stopLooking?.();
       await Promise.allSettled(running.values());
     },
   };

@@ -1,7 +1,8 @@
 // Keys that went off by themselves are tried again, one at a time and ever more rarely, until one works: then it is on, and its
 // channel with it. A list of models shows that a key is known, and no more: whoever fails again after it waits longer still.
 // Refuses what somebody switched off by hand, and to try anything unless the operator wants channels back.
-import { and, asc, eq, lte } from "drizzle-orm";
+import { and, asc, eq, exists, lte, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
 import type { Deps } from "../deps.ts";
 import { probeWaitSeconds, reviveKey } from "./state.ts";
@@ -14,6 +15,19 @@ const USED_UP = /quota|balance|billing|credit|payment|arrear|402|余额|额度|�
 /** In one round: the next one is a minute later. */
 const MOST_PROBES = 20;
 
+type DueDeps = Pick<StateDeps, "db"> & Pick<Deps, "clock">;
+
+function isDue({ db, clock }: DueDeps): SQL | undefined {
+  const { channelKeys: t } = db.t;
+  return and(eq(t.status, KeyStatus.autoOff), lte(t.nextProbe, Math.floor(clock.nowMs() / 1000)));
+}
+
+/** Condition: a key that went off by itself is to be tried again. */
+export function probesWait(deps: DueDeps): SQL {
+  const some = deps.db.orm.select({ one: sql`1` }).from(deps.db.t.channelKeys);
+  return exists(some.where(isDue(deps)));
+}
+
 export async function probeOffKeys(
   deps: StateDeps & Pick<Deps, "clock">,
   probe: Pick<ChannelProbe, "key" | "listsModelsFor">,
@@ -24,7 +38,7 @@ export async function probeOffKeys(
   const due = await deps.db.orm
     .select({ id: t.id, channelId: t.channelId, probes: t.probes })
     .from(t)
-    .where(and(eq(t.status, KeyStatus.autoOff), lte(t.nextProbe, nowS)))
+    .where(isDue(deps))
     .orderBy(asc(t.nextProbe), asc(t.id))
     .limit(MOST_PROBES);
   for (const { id, channelId, probes } of due) {

@@ -133,7 +133,7 @@ describe.each(DATABASE_KINDS)("request rules on %s", (database) => {
   });
 
   test("pictures: number and size are charged as they were sent, at the price of the name that was asked for", async () => {
-    g.upstream.always(json({ created: 1, data: [{ url: "https://x/1" }] }));
+    g.upstream.always(json({ created: 1, data: Array(4).fill({ url: "https://x/1" }) }));
     const body = { model: PICTURES, prompt: "a cat", n: 1, size: "256x256" };
     const plain = await channel({ models: PICTURES });
     const { quota } = await charged(plain.key, body, "/v1/images/generations");

@@ -33,10 +33,17 @@ class MinuteSum {
   add(amount: number, nowMs: number): void {
     this.of(nowMs);
     const slot = this.#at % SLOTS;
-    // What is given back may have been added in a slot that has gone since.
-    const before = this.#slots[slot] ?? 0;
-    const after = Math.max(0, before + amount);
-    this.#slots[slot] = after;
+    this.#slots[slot] = (this.#slots[slot] ?? 0) + amount;
+    this.#sum += amount;
+  }
+
+  /** What was added at that moment never was; nothing where its second has left the minute already. */
+  takeBack(amount: number, addedMs: number): void {
+    const at = Math.floor(addedMs / SLOT_MS);
+    if (at <= this.#at - SLOTS || at > this.#at) return;
+    const before = this.#slots[at % SLOTS] ?? 0;
+    const after = Math.max(0, before - amount);
+    this.#slots[at % SLOTS] = after;
     this.#sum += after - before;
   }
 
@@ -81,11 +88,11 @@ class Use implements CapUse {
     this.openTokens -= tokens;
   }
 
-  /** It never was. */
-  undo(tokens: number, nowMs: number): void {
+  /** It never was; `atMs`: when it began. */
+  undo(tokens: number, atMs: number): void {
     this.requests--;
-    this.minute?.requests.add(-1, nowMs);
-    this.minute?.tokens.add(-tokens, nowMs);
+    this.minute?.requests.takeBack(1, atMs);
+    this.minute?.tokens.takeBack(tokens, atMs);
   }
 }
 
@@ -102,6 +109,8 @@ export interface Lease {
   release(): void;
   /** What it took in the end, in the place of what was expected of it. */
   spend(tokens: number): void;
+  /** So many tokens more were taken by a part of it (a turn of a session) that is over; it goes on. */
+  used(tokens: number): void;
 }
 
 /** What a key is doing, as this node knows it. */
@@ -254,8 +263,17 @@ export function createCaps(
           const more = spent - counted;
           if (more === 0) return;
           counted = spent;
-          for (const { use } of taken) use.minute?.tokens.add(more, nowMs);
+          // Less than expected: what is too much stands where it was added.
+          for (const { use } of taken)
+            if (more > 0) use.minute?.tokens.add(more, nowMs);
+            else use.minute?.tokens.takeBack(-more, atMs);
           if (!isOpenLease) shared?.ended(taken, more);
+        },
+        used(some) {
+          if (some === 0) return;
+          const nowMs = monotonicMs();
+          for (const { use } of taken) use.minute?.tokens.add(some, nowMs);
+          shared?.ended(taken, some);
         },
       };
     },

@@ -15,6 +15,7 @@ import type { Breaker, CellState, Outcome, RestReason } from "./breaker.ts";
 import { createProxyHealth } from "./proxy-health.ts";
 import { isSameAccess } from "./keyring.ts";
 import { upstreamModel } from "./rows.ts";
+import { atMostEachMinute } from "./tidying.ts";
 import type { Channel } from "./rows.ts";
 import type { Routing } from "./routing.ts";
 
@@ -56,8 +57,8 @@ export interface CellReport {
 
 /** Models are those of requests. */
 export interface ChannelHealth {
-  /** Nothing rests anywhere: nobody need be asked about. */
-  isCalm(): boolean;
+  /** There was no trouble lately, anywhere: nobody need be asked about. */
+  isCalm(nowMs: number): boolean;
   /** Whether the channel may serve the model now; a rest that is over lets exactly one call through. */
   isUsable(channel: Channel, model: string, nowMs: number): boolean;
   /** The channel is asked for the model: where its rest is over, this is the call that finds out. */
@@ -113,6 +114,7 @@ function isCalledAlike(a: Channel, b: Channel): boolean {
 export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange">): ChannelHealth {
   const health = new Map<number, Health>();
   const proxies = createProxyHealth();
+  const tidy = atMostEachMinute((nowMs) => sweep(health, nowMs));
   // A channel that is called otherwise now gets a fresh start, other edits wake nobody; a deleted one leaves nothing behind.
   routing.onChange((ids) => {
     for (const id of ids) {
@@ -152,8 +154,13 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
     return state;
   }
 
+  function isCalm(nowMs: number): boolean {
+    if (health.size > 0) tidy(nowMs);
+    return health.size === 0 && proxies.isCalm(nowMs);
+  }
+
   return {
-    isCalm: () => health.size === 0 && proxies.isCalm(),
+    isCalm,
     isUsable,
     take: taken,
     restsUntil(channel, model) {
@@ -166,7 +173,7 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
       return cell ? askedUntil(cell, nowMs) : 0;
     },
     claim(channel, model, nowMs) {
-      if (health.size === 0 && proxies.isCalm()) return undefined;
+      if (isCalm(nowMs)) return undefined;
       if (isUsable(channel, model, nowMs)) {
         taken(channel, model, nowMs);
         return undefined;

@@ -245,6 +245,7 @@ function beginWork(
   const jobs = createScheduler(
     deps,
     jobsOf(deps, watch, () => pollTasks(deps), { logRetentionDays, backups }),
+    lookEvery,
   );
   const loop = watchEventLoop({ lookEvery });
   const modelDays = createModelDays({ ...deps, models: deps.observer.figures.models });

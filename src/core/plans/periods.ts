@@ -1,6 +1,7 @@
 // Plans by the clock: at the moment a period ends or begins for whoever calls then, within a minute for everybody else, and
 // an hourly sharing out of use, so that lists show what is left.
-import { and, asc, gt, isNull, lte, ne } from "drizzle-orm";
+import { and, asc, exists, gt, isNull, lte, ne, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import { nowSeconds, settlePlans } from "./purse.ts";
 import type { PlanDeps } from "./purse.ts";
 
@@ -25,6 +26,17 @@ async function renewEach(deps: PlanDeps, ids: readonly { id: number }[]): Promis
   }
 }
 
+function isDue(deps: Pick<PlanDeps, "db" | "clock">): SQL | undefined {
+  const { users } = deps.db.t;
+  return and(gt(users.planUntil, 0), lte(users.planUntil, nowSeconds(deps)), isNull(users.deletedAt));
+}
+
+/** Condition: somebody's period has ended, or a plan begins. */
+export function plansWait(deps: Pick<PlanDeps, "db" | "clock">): SQL {
+  const some = deps.db.orm.select({ one: sql`1` }).from(deps.db.t.users);
+  return exists(some.where(isDue(deps)));
+}
+
 /** Everybody whose period has ended or whose plan begins. Runs by a job. */
 export async function renewDuePlans(deps: PlanDeps): Promise<void> {
   const { users } = deps.db.t;
@@ -32,14 +44,7 @@ export async function renewDuePlans(deps: PlanDeps): Promise<void> {
     const due = await deps.db.orm
       .select({ id: users.id })
       .from(users)
-      .where(
-        and(
-          gt(users.planUntil, 0),
-          lte(users.planUntil, nowSeconds(deps)),
-          gt(users.id, after),
-          isNull(users.deletedAt),
-        ),
-      )
+      .where(and(isDue(deps), gt(users.id, after)))
       .orderBy(asc(users.id))
       .limit(ROUND);
     await renewEach(deps, due);

@@ -1,6 +1,7 @@
 // Drafts of price changes, and their moments: administrators prepare them, root sets when they come into force.
 // Refuses to apply a scheduled draft whose names were changed since it was scheduled: it fails, and says which.
-import { and, asc, desc, eq, inArray, lte, ne, sql } from "drizzle-orm";
+import { and, asc, desc, eq, exists, inArray, lte, ne, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import { countRows, q } from "../../db/database.ts";
 import type { Database, Orm, Steps } from "../../db/database.ts";
 import { LogType, Role } from "../../shared/enums.ts";
@@ -209,6 +210,17 @@ type DueDeps = Pick<Deps, "db" | "options" | "clock" | "inbox" | "ledger" | "log
 /** How a draft's moment went; undefined: another node had it, or it was changed meanwhile. */
 type Outcome = { revision: number } | { failure: DraftFailure } | undefined;
 
+function isDue({ db, clock }: Pick<Deps, "db" | "clock">): SQL | undefined {
+  const { priceDrafts } = db.t;
+  return and(eq(priceDrafts.state, "scheduled"), lte(priceDrafts.effectiveAt, nowSeconds({ clock })));
+}
+
+/** Condition: the moment of a draft has come. */
+export function draftsWait(deps: Pick<Deps, "db" | "clock">): SQL {
+  const some = deps.db.orm.select({ one: sql`1` }).from(deps.db.t.priceDrafts);
+  return exists(some.where(isDue(deps)));
+}
+
 /**
  * Applies the drafts whose moment has come, the earliest first, also those whose moment passed while nothing ran. Each is one
  * atomic block that moves its row from scheduled: of several nodes one does it.
@@ -218,7 +230,7 @@ export async function applyDueDrafts(deps: DueDeps): Promise<void> {
   const due = await deps.db.orm
     .select()
     .from(priceDrafts)
-    .where(and(eq(priceDrafts.state, "scheduled"), lte(priceDrafts.effectiveAt, nowSeconds(deps))))
+    .where(isDue(deps))
     .orderBy(asc(priceDrafts.effectiveAt), asc(priceDrafts.id));
   for (const row of due) {
     const draft = shown(row);

@@ -1,7 +1,8 @@
 // Does what was asked for many accounts, some fifty in a transaction, in the background: who works on it, and what is next.
 // Refuses to do anything twice: what is done and that it is done are one transaction (bulk-steps.ts), so a run that was
 // killed goes on where it was; ranks count for every account, and as the one who asked has them now.
-import { and, asc, eq, lt } from "drizzle-orm";
+import { and, asc, eq, exists, lt, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import type { AuditActor } from "../logs/audit.ts";
 import { leaseNow, nowSeconds, roleNow, takeLease } from "./bulk-lease.ts";
 import type { BulkDeps, BulkWork } from "./bulk-lease.ts";
@@ -63,13 +64,24 @@ export function runSoon(deps: BulkDeps, id: number): void {
   );
 }
 
+function isAbandoned(deps: Pick<BulkDeps, "db" | "clock">): SQL | undefined {
+  const { userBulks } = deps.db.t;
+  return and(eq(userBulks.finishedAt, 0), lt(userBulks.leaseUntil, leaseNow(deps)));
+}
+
+/** Condition: a run waits for somebody to go on with it. */
+export function bulksWait(deps: Pick<BulkDeps, "db" | "clock">): SQL {
+  const some = deps.db.orm.select({ one: sql`1` }).from(deps.db.t.userBulks);
+  return exists(some.where(isAbandoned(deps)));
+}
+
 /** Goes on with runs whose node is gone. */
 export async function resumeBulks(deps: BulkDeps): Promise<void> {
   const { userBulks } = deps.db.t;
   const open = await deps.db.orm
     .select({ id: userBulks.id })
     .from(userBulks)
-    .where(and(eq(userBulks.finishedAt, 0), lt(userBulks.leaseUntil, leaseNow(deps))))
+    .where(isAbandoned(deps))
     .orderBy(asc(userBulks.id));
   for (const { id } of open) await runBulk(deps, id);
 }

@@ -18,6 +18,7 @@ import type { AttemptLimits } from "./attempt.ts";
 import { disableFor, mustDisable } from "./auto-disable.ts";
 import type { AttemptNote } from "./call.ts";
 import type { ErrorRows } from "./error-rows.ts";
+import type { ClientWords } from "./client-words.ts";
 import { keyFor, nextChannel, tokensOf } from "./choice.ts";
 import type { Choice } from "./choice.ts";
 import { restKey, tellFailed, tellNothing, tellServed } from "./findings.ts";
@@ -38,7 +39,9 @@ export interface AttemptServices {
 
 /** What is known of the request; a relayed call is one. */
 export interface AttemptedRequest {
-  readonly request: Pick<Request, "signal">;
+  readonly request: Pick<Request, "signal" | "url" | "headers">;
+  /** What it sent: its upstream may repeat it in a refusal. */
+  readonly body?: ClientWords["body"];
   readonly requestId: string;
   readonly caller: Caller;
   readonly model: string;
@@ -370,7 +373,7 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
   if (request.isTest) return false;
   services.picker.traffic.told(channel, request.model, deps.clock.monotonicMs());
   const { refusal } = failed;
-  const isFatal = refusal !== undefined && mustDisable(deps, channel, refusal);
+  const isFatal = refusal !== undefined && mustDisable(deps, channel, refusal, request);
   // A channel with more keys goes on with them: only the key that failed rests.
   const rejected = isFatal ? new AttemptFailure(failure, "rejected", refusal) : failed;
   // Another key goes on: whether the channel's model works again this attempt has not found out.

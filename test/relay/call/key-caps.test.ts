@@ -83,10 +83,7 @@ describe.each(DATABASE_KINDS)("caps of channels and keys on %s", (database) => {
     g.upstream.script({ ...answer("hi"), before: door });
     const held = call(model);
     await g.upstream.request(0);
-    for (const [waitMs, most] of [
-      [0, 250],
-      [300, Infinity],
-    ] as const) {
+    for (const waitMs of [0, 300]) {
       await g.setOption("relay.queue_ms", String(waitMs));
       const startedMs = performance.now();
       const refused = await g.chat({ model });
@@ -95,7 +92,7 @@ describe.each(DATABASE_KINDS)("caps of channels and keys on %s", (database) => {
       expect(Number(refused.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
       expect(await refused.json()).toMatchObject({ error: { code: "channel_capacity_exhausted" } });
       expect(tookMs).toBeGreaterThanOrEqual(waitMs);
-      if (most !== Infinity) expect(g.upstream.requests).toHaveLength(1);
+      expect(g.upstream.requests).toHaveLength(1);
     }
     // Whoever waits is served by the place that comes free.
     await g.setOption("relay.queue_ms", "60000");

@@ -11,6 +11,7 @@ import { startTestApp } from "../../support/app.ts";
 import { attach, MODEL, startRealtimeGateway } from "./support.ts";
 import type { RealtimeGateway, SocketClient } from "./support.ts";
 import { untilSo } from "../../support/turns.ts";
+import { freePort } from "../../support/ports.ts";
 
 let g: RealtimeGateway;
 let other: FakeRealtime;
@@ -179,8 +180,7 @@ describe("an upstream that refuses", () => {
   });
 
   test("by not being there: 500, or the next channel", async () => {
-    const gone = startFakeRealtime();
-    gone.stop();
+    const gone = { url: `http://127.0.0.1:${freePort()}` };
     const { query } = await pair({ baseUrl: gone.url });
     const refused = await g.refused({ query });
     expect(refused).toMatchObject({ status: 500, error: { code: "do_request_failed" } });

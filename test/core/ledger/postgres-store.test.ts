@@ -300,15 +300,21 @@ describe("journal of one node", () => {
 
   test("a commit whose answer was lost is not applied a second time", async () => {
     const user = await books.addUser(RICH);
+    const token = await books.addToken(user, RICH);
     fault = async (run) => {
       fault = undefined;
       await run();
       throw Object.assign(new Error("connection closed"), { code: "CONNECTION_CLOSED" });
     };
-    await spend(books, user.id, 9);
-    await spend(books, user.id, 9);
+    for (const call of [1, 2]) {
+      const held = await books.ledger.reserve({ requestId: `lost-${call}`, user, token, amount: 5 });
+      await held.settle(settlement(9));
+    }
     await books.ledger.flush();
     await books.expectBalanced();
+    // Nobody asks for the key, and no round tells of it.
+    await untilSo(() => token.remainQuota === RICH - 18);
+    expect(token).toMatchObject({ usedQuota: 18, reserved: 0, pending: 0 });
     expect(user).toMatchObject({ quota: RICH - 18, requestCount: 2, reserved: 0 });
     await books.close();
   });

@@ -1,6 +1,6 @@
 // Settlement on PostgreSQL through the local journal: several nodes, lost databases, lost answers, lost files.
 // Refuses to look at SQLite's own path, which ledger-sqlite.test.ts covers.
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { copyFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { eq, inArray, sql } from "drizzle-orm";
@@ -310,9 +310,11 @@ describe("journal of one node", () => {
       const held = await books.ledger.reserve({ requestId: `lost-${call}`, user, token, amount: 5 });
       await held.settle(settlement(9));
     }
+    const read = spyOn(books.accounts, "tokenCharged");
     await books.ledger.flush();
     await books.expectBalanced();
-    // Nobody asks for the key, and no round tells of it.
+    expect(read).toHaveBeenCalledWith(token.id);
+    read.mockRestore();
     await untilSo(() => token.remainQuota === RICH - 18);
     expect(token).toMatchObject({ usedQuota: 18, reserved: 0, pending: 0 });
     expect(user).toMatchObject({ quota: RICH - 18, requestCount: 2, reserved: 0 });

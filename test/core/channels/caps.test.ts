@@ -108,3 +108,12 @@ test("a try that the other nodes refused counts in no minute, in whichever secon
   nowMs = 1102;
   expect(caps.hasRoom(channel, 0, 90, nowMs)).toBe(true);
 });
+
+test("keys that lie idle make room once there are many: those that were deleted are among them", () => {
+  const caps = createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 });
+  const keyed = (id: number) => ({ ...channelOf({}), keyRows: [{ id, ...NONE }] }) as unknown as Channel;
+  caps.take(keyed(1), 0, 0, 0);
+  for (let id = 2; id <= 50_001; id++) caps.take(keyed(id), 0, 0, 0).release();
+  expect([1, 2, 66, 50_001].map((id) => caps.useOf(id).requests)).toEqual([1, 0, 1, 1]);
+  expect(caps.useOf(1).inFlight).toBe(1);
+});

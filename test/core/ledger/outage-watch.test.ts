@@ -11,17 +11,16 @@ test("a database that only reads is away: its answers do not count until it take
   let isReadOnly = false;
   let refused = 0;
   let asked = 0;
-  const orm = {
-    // As drizzle hands a statement on: the text tells writes from questions.
-    execute(statement: { queryChunks: { value?: string[] }[] }) {
+  const client = {
+    // The text tells writes from questions.
+    unsafe(text: string) {
       asked++;
-      const isWrite = statement.queryChunks[0]?.value?.[0]?.includes("insert") === true;
-      if (!isReadOnly || !isWrite) return Promise.resolve([{ others: 1, rank: 0 }]);
+      if (!isReadOnly || !text.includes("insert")) return Promise.resolve([{ others: 1, rank: 0 }]);
       refused++;
       return Promise.reject(Object.assign(new Error("read-only transaction"), { code: "25006" }));
     },
   };
-  const db = { kind: "postgres", orm } as unknown as Database;
+  const db = { kind: "postgres", orm: { session: { client } } } as unknown as Database;
   const watch = createOutageWatch({ db, nodeId: "one", monotonicMs: () => nowMs });
   await watch.start();
   expect([watch.silentMs(), watch.nodesAlive()]).toEqual([0, 2]);

@@ -157,8 +157,8 @@ export interface LedgerAccounts extends Accounts {
   beginWrite(userIds: Iterable<number>, tokenIds: Iterable<number>): () => void;
   /** False while the order of several overlapping writes leaves the figures in doubt, until the next clean read. */
   isCertain(userId: number): boolean;
-  /** Who knows how long the database has been silent, in milliseconds, and how many nodes live, this one included. */
-  hearBy(lastHeard: () => { silentMs: number; nodesAlive: number }): void;
+  /** Who knows how long the database has been silent, and for how long no other node can have lived (0: one does), in milliseconds. */
+  hearBy(lastHeard: () => { silentMs: number; aloneMs: number }): void;
   /** Called, and waited for, where an account is asked for whose plans have a moment behind them. */
   onPlanDue(renew: (userId: number) => Promise<void>): void;
   /** Re-reads every active account: the safety net beside announcements, run each second on PostgreSQL. */

@@ -101,7 +101,7 @@ const outcome = (asked: PromiseLike<unknown>) =>
   );
 
 /** The promise's outcome, or "silent" where it has none in time. */
-function inTime(asked: PromiseLike<unknown>, limitMs = 2000): Promise<string> {
+function inTime(asked: PromiseLike<unknown>, limitMs = 8000): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const timer = setTimeout(() => resolve("silent"), limitMs);
   void outcome(asked).then((said) => {

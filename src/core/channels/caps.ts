@@ -119,8 +119,11 @@ export interface CapState {
   /** The provider asked this key for patience. */
   countLimited(keyId: number): void;
   useOf(keyId: number): KeyUse;
-  /** Milliseconds after which a channel that is full may have room again, as far as time alone makes it. */
-  roomInMs(channel: Channel, nowMs: number): number;
+  /**
+   * Milliseconds after which a channel that is full may have room again, as far as time alone makes it; `keyIndex`: with this key
+   * of it.
+   */
+  roomInMs(channel: Channel, nowMs: number, keyIndex?: number): number;
   /** Resolves when one of the channels may have room, and after `waitMs` at the latest; who waits longest is first. */
   wait(channelIds: readonly number[], waitMs: number, signal: AbortSignal): Promise<void>;
 }
@@ -263,10 +266,11 @@ export function createCaps(
       useIn(byKey, keyId).limited++;
     },
     useOf: (keyId) => byKey.get(keyId) ?? NO_USE,
-    roomInMs(channel, atMs) {
+    roomInMs(channel, atMs, keyIndex) {
+      const keys = channel.keyRows.filter((_, index) => keyIndex === undefined || index === keyIndex);
       const waits = [
         [byChannel.get(channel.id), channel.caps] as const,
-        ...channel.keyRows.map((key) => [byKey.get(key.id), key] as const),
+        ...keys.map((key) => [byKey.get(key.id), key] as const),
       ].flatMap(([use, { rpmLimit, tpmLimit }]) => [
         (use?.opensAtMs ?? 0) - atMs,
         use?.minute && (rpmLimit > 0 || tpmLimit > 0) ? use.minute.requests.roomInMs(atMs) : 0,

@@ -17,6 +17,10 @@ export interface KeyRest {
 }
 
 export interface TakenRest extends KeyRest {
+  /** When it was found to be needed (steady clock): the answer of a call that began before says nothing of it. */
+  sinceMs: number;
+  /** By hand until then (steady clock), whatever is answered; 0: nobody did. */
+  heldUntilMs: number;
   /** How long: the next one without a word of the upstream doubles it. */
   restMs: number;
   /** Whose call it was that failed. */
@@ -52,8 +56,11 @@ export interface KeyRests {
   take(channel: Channel, index: number, rest: NewRest, nowMs: number): void;
   /** The provider rejected this key. */
   isRejected(channel: Channel, index: number): boolean;
-  /** A key that answered needs no more rest, for this model or for all. */
-  wake(channel: Channel, index: number, model: string): void;
+  /**
+   * A key that answered a call that began then (steady clock) needs no more rest, for this model or for all; what began later
+   * stays, and what was taken by hand until its time.
+   */
+  wake(channel: Channel, index: number, model: string, beganMs: number): void;
   /** A key that was switched on, or is let go on by hand: nothing of its rests is left. */
   wakeWhole(channel: Channel, index: number): void;
   /** Why the key rests for the model now; undefined where it does not. */
@@ -99,13 +106,14 @@ export function createKeyRests(): KeyRests {
       else restModel(own.models, name, rest);
     },
     isRejected: (channel, index) => rests.get(accountOf(channel, index))?.whole?.reason === "rejected",
-    wake(channel, index, model) {
+    wake(channel, index, model, beganMs) {
       const account = accountOf(channel, index);
       const own = rests.get(account);
       if (!own) return;
-      own.whole = undefined;
-      own.models.delete(upstreamModel(channel, model));
-      if (own.models.size === 0) rests.delete(account);
+      own.whole = restLeft(own.whole, beganMs);
+      const name = upstreamModel(channel, model);
+      if (!restLeft(own.models.get(name), beganMs)) own.models.delete(name);
+      if (!own.whole && own.models.size === 0) rests.delete(account);
     },
     wakeWhole(channel, index) {
       rests.delete(accountOf(channel, index));
@@ -133,18 +141,41 @@ function restAfter(
   const isAsked = untilUpstream && reason === "limited";
   const isKnown = before !== undefined && before.restsUntilMs > nowMs;
   // Calls that were under way when it began to rest say nothing new.
-  if (isKnown)
+  if (isKnown) {
+    const isHeldLonger = before.heldUntilMs >= nowMs + restMs;
     return {
       restsUntilMs: Math.max(before.restsUntilMs, nowMs + restMs),
       restMs: before.restMs,
-      reason,
-      detail,
+      ...(isHeldLonger ? byHand(before.heldUntilMs) : { reason, detail, heldUntilMs: before.heldUntilMs }),
+      sinceMs: nowMs,
       channelId,
       isAsked: isAsked || before.isAsked,
     };
+  }
   const isRepeated = !untilUpstream && before?.reason === reason && reason === "limited";
   const ms = isRepeated ? Math.min(Math.max(2 * before.restMs, restMs), LONGEST_DOUBLED_MS) : restMs;
-  return { restsUntilMs: nowMs + ms, restMs: ms, reason, detail, channelId, isAsked };
+  const heldUntilMs = reason === "by_hand" ? nowMs + ms : 0;
+  return {
+    restsUntilMs: nowMs + ms,
+    restMs: ms,
+    reason,
+    detail,
+    channelId,
+    isAsked,
+    sinceMs: nowMs,
+    heldUntilMs,
+  };
+}
+
+const byHand = (heldUntilMs: number) => ({ reason: "by_hand", detail: "", heldUntilMs }) as const;
+
+/** What stays of a rest when a call was answered that began then. */
+function restLeft(rest: TakenRest | undefined, beganMs: number): TakenRest | undefined {
+  if (!rest || rest.sinceMs > beganMs) return rest;
+  const { heldUntilMs } = rest;
+  return heldUntilMs > beganMs
+    ? { ...rest, ...byHand(heldUntilMs), restsUntilMs: heldUntilMs, isAsked: false }
+    : undefined;
 }
 
 function stateOf(rests: Rests | undefined, index: number): KeyState {

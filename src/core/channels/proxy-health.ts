@@ -1,6 +1,6 @@
 // Outgoing proxies of channels: one that is not reached for several channels in a row rests for all that go through it, and is
 // tried by one call. Refuses to blame a proxy for what a single channel meets: that may be its upstream.
-import { createBreaker, failed, isForgotten, isReady, take } from "./breaker.ts";
+import { abandoned, createBreaker, failed, isForgotten, isNewer, isReady, take } from "./breaker.ts";
 import type { Breaker } from "./breaker.ts";
 import type { Channel } from "./rows.ts";
 
@@ -11,11 +11,13 @@ export interface ProxyHealth {
   take(channel: Channel, nowMs: number): void;
   /** On the steady clock; 0 = it does not rest. */
   restsUntil(channel: Channel): number;
-  /** Something answered through it. */
-  answered(channel: Channel): void;
+  /** A call that began then (steady clock) was answered through it. */
+  answered(channel: Channel, beganMs: number): void;
   /** Nobody was reached through it. */
   unreached(channel: Channel, nowMs: number, detail: string | undefined): void;
-  abandoned(channel: Channel): void;
+  abandoned(channel: Channel, beganMs: number): void;
+  /** An administrator lets calls through it again. */
+  close(channel: Channel): void;
   /** What is known of the channel's proxy; undefined: no trouble. */
   breakerOf(channel: Channel): Breaker | undefined;
 }
@@ -50,8 +52,9 @@ export function createProxyHealth(): ProxyHealth {
       if (proxy) take(proxy.breaker, nowMs);
     },
     restsUntil: (channel) => known(channel)?.breaker.openUntilMs ?? 0,
-    answered(channel) {
-      if (proxies.size > 0) proxies.delete(proxyOf(channel));
+    answered(channel, beganMs) {
+      const proxy = known(channel);
+      if (proxy && !isNewer(proxy.breaker, beganMs)) proxies.delete(proxyOf(channel));
     },
     unreached(channel, nowMs, detail) {
       const address = proxyOf(channel);
@@ -67,10 +70,11 @@ export function createProxyHealth(): ProxyHealth {
         breaker.failedAtMs = nowMs;
       }
     },
-    abandoned(channel) {
+    abandoned(channel, beganMs) {
       const proxy = known(channel);
-      if (proxy) proxy.breaker.probeUntilMs = 0;
+      if (proxy) abandoned(proxy.breaker, beganMs);
     },
+    close: (channel) => void proxies.delete(proxyOf(channel)),
     breakerOf: (channel) => known(channel)?.breaker,
   };
 }

@@ -23,6 +23,8 @@ export interface WarmProbe {
   usage: Usage;
   /** Units at ratio 1 that it took from the budget. */
   quota: number;
+  /** On the steady clock. */
+  beganMs: number;
 }
 
 /** Implemented by relay/probe.ts. */
@@ -78,9 +80,10 @@ export function createWarmProbes(deps: ProbeDeps, prober: WarmProber): WarmProbe
     if (!(await take(deps, quota))) return false;
     probed.set(keyOf(cell), nowMs);
     // Where its rest is over no live call has to find out meanwhile.
-    if (isOfKey) keyring.take(channel, keyIndex, model, clock.monotonicMs());
-    else picker.take(channel, model, clock.monotonicMs());
-    await prober.warm({ channel, keyIndex, isOfKey, model, usage, quota });
+    const beganMs = clock.monotonicMs();
+    if (isOfKey) keyring.take(channel, keyIndex, model, beganMs);
+    else picker.take(channel, model, beganMs);
+    await prober.warm({ channel, keyIndex, isOfKey, model, usage, quota, beganMs });
     return true;
   }
 

@@ -1,6 +1,6 @@
 // The ledger: the only writer of balances. Reserves, settles exactly once, credits, and writes log rows.
 // Refuses a call that balance or key cannot pay; never refuses to record what was delivered.
-import { and, eq } from "drizzle-orm";
+import { and, eq, lt, ne, sql } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import { lookAround } from "../../db/look-around.ts";
 import type { Orm, Steps } from "../../db/database.ts";
@@ -137,7 +137,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const health = createLedgerHealth({ db, clock, logger, dataDir, lease, journal });
   if (outage) {
     db.onAnswer(() => outage.answered());
-    deps.accounts.hearBy(() => ({ silentMs: outage.silentMs(), nodesAlive: outage.nodesAlive() }));
+    deps.accounts.hearBy(() => ({ silentMs: outage.silentMs(), aloneMs: outage.aloneMs() }));
   }
   await outage?.start();
   await shared?.releaseOwn();
@@ -330,6 +330,10 @@ function createKeeper(
   return keeper;
 }
 
+/** Unix seconds by the database's clock: this machine's may be ahead of it. */
+const nowOf = ({ kind }: Pick<Deps["db"], "kind">) =>
+  kind === "postgres" ? sql`floor(extract(epoch from now()))::bigint` : sql`unixepoch()`;
+
 /** What changes balances and keys beside calls; whoever holds the account in memory reads it anew. */
 function balanceWrites({
   db,
@@ -362,11 +366,20 @@ function balanceWrites({
     async tokenExpired(token) {
       if (token.status !== TokenStatus.enabled) return;
       token.status = TokenStatus.expired;
-      await db.orm
+      // What is known here may be old: a row whose time was extended meanwhile stays as it is, and is read again.
+      const ended = await db.orm
         .update(t.tokens)
         .set({ status: TokenStatus.expired })
-        .where(and(eq(t.tokens.id, token.id), eq(t.tokens.status, TokenStatus.enabled)));
-      await accounts.tokenChanged(token.id);
+        .where(
+          and(
+            eq(t.tokens.id, token.id),
+            eq(t.tokens.status, TokenStatus.enabled),
+            ne(t.tokens.expiredTime, -1),
+            lt(t.tokens.expiredTime, nowOf(db)),
+          ),
+        )
+        .returning({ id: t.tokens.id });
+      await (ended.length > 0 ? accounts.tokenChanged(token.id) : accounts.tokenCharged(token.id));
     },
   };
 }

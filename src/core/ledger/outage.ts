@@ -2,8 +2,8 @@
 // It decides nothing: it knows how long the silence lasts and the last count that was heard.
 import { refusesWrites } from "../../db/away.ts";
 import { fixedQuery } from "../../db/database.ts";
-import { lookEvery } from "../../db/look-around.ts";
-import type { Look } from "../../db/look-around.ts";
+import { lookAround } from "../../db/look-around.ts";
+import type { Look, LookAround } from "../../db/look-around.ts";
 import type { RawRow } from "../../db/database.ts";
 import { within } from "../kit/deadline.ts";
 import type { Deps } from "../deps.ts";
@@ -16,6 +16,8 @@ const SIGN_MS = 5000;
 const ALIVE_SECONDS = 15;
 const FORGET_SECONDS = 86_400;
 const BEAT_WAIT_MS = 3000;
+/** Between counts that are further apart another node may have come, spent and gone; notes of what it wrote are lost then as well. */
+const UNSEEN_MS = 30_000;
 const NODE_PREFIX = "node:";
 const NOW = "extract(epoch from now())::bigint";
 
@@ -38,6 +40,8 @@ export interface OutageWatch {
   ask(): Promise<void>;
   /** As last heard, this one included. */
   nodesAlive(): number;
+  /** For how long no other node can have lived, in milliseconds, as far as was heard; 0 while one does, or none was counted yet. */
+  aloneMs(): number;
   /** This node among them, in the order of their names. */
   place(): { nodes: number; rank: number };
   /** Counts the nodes for the first time, then every few seconds. */
@@ -49,15 +53,25 @@ export interface OutageWatch {
 export interface OutageWatchDeps extends Pick<Deps, "db" | "nodeId"> {
   /** Milliseconds of a clock that nobody sets. */
   monotonicMs: () => number;
+  /** Whose timer brings the beats; the process's own when absent. */
+  around?: Pick<LookAround, "lookEvery">;
 }
 
-export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps): OutageWatch {
+export function createOutageWatch({
+  db,
+  nodeId,
+  monotonicMs,
+  around = lookAround,
+}: OutageWatchDeps): OutageWatch {
   const key = NODE_PREFIX + nodeId;
   let answeredAtMs = monotonicMs();
   let nodes = 1;
   let rank = 0;
   let sinceSignMs = 0;
   let isBeating = false;
+  /** Of the last count. */
+  let countedAtMs = monotonicMs();
+  let aloneSinceMs: number | undefined;
   /** False while it answers and takes nothing: what the other nodes charge is in no table then, as in any outage. */
   let takesWrites = true;
   let stop: (() => void) | undefined;
@@ -72,6 +86,11 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
       nodes = 1 + Number(row?.others ?? 0);
       rank = Number(row?.rank ?? 0);
       takesWrites = true;
+      const atMs = monotonicMs();
+      // What another node spent until then is in the tables: the count did not see it any more.
+      if (nodes > 1) aloneSinceMs = undefined;
+      else if (aloneSinceMs === undefined || atMs - countedAtMs > UNSEEN_MS) aloneSinceMs = atMs;
+      countedAtMs = atMs;
     } catch (error) {
       takesWrites &&= !refusesWrites(error);
       throw error;
@@ -107,11 +126,12 @@ export function createOutageWatch({ db, nodeId, monotonicMs }: OutageWatchDeps):
       answered();
     },
     nodesAlive: () => nodes,
+    aloneMs: () => (aloneSinceMs === undefined ? 0 : monotonicMs() - aloneSinceMs),
     place: () => ({ nodes, rank }),
     async start() {
       await run(fixedQuery(db.orm, FORGET, []));
       await beat();
-      stop = lookEvery(BEAT_MS, (look) => void beatQuietly(look), SIGN_MS);
+      stop = around.lookEvery(BEAT_MS, (look) => void beatQuietly(look), SIGN_MS);
     },
     async close() {
       stop?.();

@@ -78,8 +78,8 @@ export interface AccountCache {
   isStale: boolean;
   /** While `isStale`: the last answer of the database before the first round that failed, by the steady clock. */
   awayFromMs: number;
-  /** As last heard, no other process spends from the same rows. */
-  isLone: boolean;
+  /** While `isStale`: since then no other process has spent from the same rows, as last heard, by the steady clock; now where one does. */
+  aloneFromMs: number;
   /** Of those who wait for a row of what stands here: told when a round fails. */
   readonly waiting: Set<() => void>;
 }
@@ -101,7 +101,7 @@ export function createAccountCache(limits: AccountLimits, monotonicMs: () => num
     isLost: false,
     isStale: false,
     awayFromMs: NEVER,
-    isLone: true,
+    aloneFromMs: NEVER,
     waiting: new Set(),
   };
 }
@@ -122,16 +122,14 @@ const MAX_AGE_IN_OUTAGE_MS = 60_000;
 
 /**
  * The database is away, and what is kept stands in for the row: it has not been told as changed, and was current shortly before.
- * Where nobody else spends from it any age will do, unless somebody has: a node that is gone by now spent it all the same. So the
- * nodes spend a balance once each, at most (operations R2.8).
+ * Where nobody else spends from it any age will do that nobody else has lived in: a node that is gone by now spent it all the same.
+ * So the nodes spend a balance once each, at most (operations R2.8).
  */
 function isMemoryEnough(cache: AccountCache, reading: Reading): boolean {
-  const { isStale, isLone, awayFromMs } = cache;
-  if (!isStale || reading.isChanged) return false;
-  return (
-    (isLone && reading.currentMs !== NEVER) ||
-    awayFromMs - lastCurrentMs(cache, reading) <= MAX_AGE_IN_OUTAGE_MS
-  );
+  const { isStale, aloneFromMs, awayFromMs } = cache;
+  if (!isStale || reading.isChanged || reading.currentMs === NEVER) return false;
+  const currentMs = lastCurrentMs(cache, reading);
+  return currentMs >= aloneFromMs || awayFromMs - currentMs <= MAX_AGE_IN_OUTAGE_MS;
 }
 
 /** Whatever was read and not told of was confirmed by each round that was answered since. */

@@ -43,8 +43,8 @@ export interface AccountRefreshDeps {
 interface LastHeard {
   /** Milliseconds since the database answered. */
   silentMs: number;
-  /** This one included. */
-  nodesAlive: number;
+  /** For how long no other process can have spent from the same rows; 0: one does. */
+  aloneMs: number;
 }
 
 /**
@@ -160,16 +160,21 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
       await refreshAll();
     } catch (error) {
       if (!cache.isStale) logger.warn("accounts could not be re-read", { error: String(error) });
-      const { silentMs, nodesAlive } = lastHeard();
-      // While it is slow some answers come: what was current when the first round failed stays so.
-      if (!cache.isStale) cache.awayFromMs = cache.monotonicMs() - silentMs;
-      cache.isLone = nodesAlive <= 1;
-      cache.isStale = true;
-      for (const tell of cache.waiting) tell();
+      letMemoryDecide(cache, lastHeard());
     } finally {
       isRunning = false;
     }
   };
+}
+
+/** From here on, as far as it may; those who wait for a row it has are told. */
+function letMemoryDecide(cache: AccountCache, { silentMs, aloneMs }: LastHeard): void {
+  const nowMs = cache.monotonicMs();
+  // While the database is slow some answers come: what was current when the first round failed stays so.
+  if (!cache.isStale) cache.awayFromMs = nowMs - silentMs;
+  cache.aloneFromMs = nowMs - aloneMs;
+  cache.isStale = true;
+  for (const tell of cache.waiting) tell();
 }
 
 /** Not used lately: what is pending of it is read when it is. */

@@ -47,7 +47,7 @@ export async function createAccounts({
   const reads = createReadsInFlight();
   const queries = createAccountQueries(db, reads, databaseWaitMs);
   /** Nobody else is known of until the ledger has counted. */
-  let lastHeard: Parameters<LedgerAccounts["hearBy"]>[0] = () => ({ silentMs: 0, nodesAlive: 1 });
+  let lastHeard: Parameters<LedgerAccounts["hearBy"]>[0] = () => ({ silentMs: 0, aloneMs: Infinity });
   let renewPlans: Parameters<LedgerAccounts["onPlanDue"]>[0] = () => Promise.resolve();
   const lookups = createAccountLookups({
     cache,

@@ -256,9 +256,21 @@ describe.each(DATABASE_KINDS)("ledger on %s", (kind) => {
     ).toBe("quota_out_of_range");
   });
 
-  test("an expired key gets its status durably and at once in memory", async () => {
+  test("an expired key gets its status durably and at once in memory; one that was extended meanwhile keeps its own", async () => {
     const user = await books.addUser(10);
     const token = await books.addToken(user);
+    const { tokens } = books.db.t;
+    const setTime = (expiredTime: number) =>
+      books.db.orm.update(tokens).set({ expiredTime }).where(eq(tokens.id, token.id));
+    // Extended while this process knew the time before, also by a process whose clock is ahead.
+    for (const later of [-1, 4_000_000_000]) {
+      await setTime(later);
+      token.expiredTime = 1000;
+      await books.ledger.tokenExpired(token);
+      expect(token).toMatchObject({ status: TokenStatus.enabled, expiredTime: later });
+      expect((await storedToken(token.id)).status).toBe(TokenStatus.enabled);
+    }
+    await setTime(1000);
     const done = books.ledger.tokenExpired(token);
     expect(token.status).toBe(TokenStatus.expired);
     await done;

@@ -33,7 +33,7 @@ const KEY_ROW = {
 const rowOf = (status: number) => ({ id: 1, status, limits: "", setting: "", deletedAt: null }) as UserRow;
 
 /** Whom nobody else spends with. */
-const ALONE = () => ({ silentMs: 0, nodesAlive: 1 });
+const ALONE = () => ({ silentMs: 0, aloneMs: Infinity });
 const LIMITS = { maxTokens: 9, maxUsers: 9, maxMisses: 9 };
 
 test("a user disabled while a round reads is not decided by what that round brings", async () => {
@@ -87,7 +87,7 @@ function keptBooks() {
     told: [] as number[],
     toldTokens: [] as number[],
     silentMs: 0,
-    nodesAlive: 1,
+    aloneMs: Infinity,
   };
   const away = Promise.withResolvers<never>();
   const asked = {
@@ -178,16 +178,30 @@ test.each([
     what: "current a minute before the last answer",
     restMs: 60_000,
     silentMs: 0,
-    nodesAlive: 2,
+    aloneMs: 0,
     isServed: true,
   },
-  { what: "older", restMs: 60_001, silentMs: 0, nodesAlive: 2, isServed: false },
-  { what: "older, of a lone process", restMs: 60_001, silentMs: 0, nodesAlive: 1, isServed: true },
+  { what: "older", restMs: 60_001, silentMs: 0, aloneMs: 0, isServed: false },
+  { what: "older, of a lone process", restMs: 60_001, silentMs: 0, aloneMs: Infinity, isServed: true },
+  {
+    what: "older than the departure of another process",
+    restMs: 60_001,
+    silentMs: 0,
+    aloneMs: 60_000,
+    isServed: false,
+  },
+  {
+    what: "read after the departure of another process",
+    restMs: 60_001,
+    silentMs: 0,
+    aloneMs: 60_001,
+    isServed: true,
+  },
   {
     what: "as old, in a long silence",
     restMs: 7_200_000,
     silentMs: 7_199_000,
-    nodesAlive: 2,
+    aloneMs: 0,
     isServed: true,
   },
 ])("a row that rested when the database went away: $what", async ({ restMs, isServed, ...heard }) => {
@@ -199,14 +213,14 @@ test.each([
   expect(await foundAway(books)).toEqual(isServed ? [7, 1] : [undefined, undefined]);
 });
 
-test.each([1, 2])(
-  "a resting row that was noted as written does not serve in an outage of %i nodes: one that has gone may have spent it",
-  async (nodesAlive) => {
+test.each([Infinity, 0])(
+  "a resting row that was noted as written does not serve in an outage of a process that is alone for %p ms: one that has gone may have spent it",
+  async (aloneMs) => {
     const books = keptBooks();
     const { state, lookups, rounds } = books;
     await lookups.tokenByKey("key");
     await rounds(41);
-    state.nodesAlive = nodesAlive;
+    state.aloneMs = aloneMs;
     // Somebody else is in use, so that rounds go on.
     state.told = [1];
     await lookups.user(2);
@@ -226,7 +240,7 @@ test.each([true, false])(
     const durable = isDurable ? { key: "3", userId: 1, tokenId: 7, amount: 5 } : undefined;
     const keeper = { open: new IndexedSet<Hold>(), add: () => Promise.resolve() } as unknown as HoldKeeper;
     const hold = new Hold({ ...keeper, monotonicMs: () => 0 }, "r", 5, user, key, durable, undefined);
-    state.nodesAlive = 2;
+    state.aloneMs = 0;
     await rounds(45);
     state.told = [1];
     // Rounds go on whoever rests.
@@ -251,7 +265,7 @@ test("a key that a slow round read is as old as its question", async () => {
   await rounds(1);
   // Its owner is read after that.
   await lookups.reloadUser(1, "charged");
-  Object.assign(state, { nodesAlive: 2, isAway: true });
+  Object.assign(state, { aloneMs: 0, isAway: true });
   await rounds(3);
   expect(await foundAway(books)).toEqual([undefined, 1]);
 });

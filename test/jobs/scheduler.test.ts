@@ -15,7 +15,7 @@ function countQuestions(app: TestApp): () => number {
   const { client } = (app.deps.db.orm as unknown as { session: { client: Sql } }).session;
   const unsafe = client.unsafe.bind(client);
   client.unsafe = (...statement) => {
-    if (statement[1]?.some((value) => String(value).startsWith("job:"))) count++;
+    if (statement[1]?.some((value) => typeof value === "string" && value.startsWith("job:"))) count++;
     return unsafe(...statement);
   };
   return () => count;

@@ -92,11 +92,9 @@ export async function takeBack(
   const { orders, users } = deps.db.t;
   // What a plan's period owes for is what was called before the money went back, also where it has only been settled.
   await deps.ledger.entered();
-  let planHolder = 0;
-  const change = await deps.ledger.atomic(function* (tx, credit) {
+  return deps.ledger.atomic(function* (tx, credit) {
     const order = yield* lockedOrder(tx, deps, "", tradeNo);
     if (!order) throw refuse("order_missing");
-    planHolder = order.kind === "plan" ? order.userId : 0;
     // Its credit is on its way: taken from a balance that never got it, the rest would be given twice.
     if (PAYABLE.some((each) => each === order.status))
       throw new Failure("internal", "payment_event_early", { status: 503 });
@@ -150,10 +148,4 @@ export async function takeBack(
     });
     return change;
   });
-  // With its plan an account may lose a group: more than a balance that moved.
-  if (planHolder > 0)
-    await deps.accounts.userChanged(planHolder).catch((error: unknown) => {
-      deps.logger.warn("the end of a plan was not announced", { user: planHolder, error: String(error) });
-    });
-  return change;
 }

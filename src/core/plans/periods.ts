@@ -13,11 +13,9 @@ const ROUND = 200;
 export async function renewPlans(deps: PlanDeps, userId: number): Promise<void> {
   // Calls that are settled count in the period that they were made in.
   await deps.ledger.entered();
-  const purse = await deps.ledger.atomic((tx, credit) =>
-    settlePlans({ tx, deps, credit, userId, now: nowSeconds(deps) }),
-  );
-  // A period that follows another one moves the balance alone.
-  await (purse?.hasOtherPlans ? deps.accounts.userChanged(userId) : deps.accounts.usersCharged([userId]));
+  await deps.ledger.atomic((tx, credit) => settlePlans({ tx, deps, credit, userId, now: nowSeconds(deps) }));
+  // Also where nobody was credited: until when the plans stand is in the row.
+  await deps.accounts.usersCharged([userId]);
 }
 
 async function renewEach(deps: PlanDeps, ids: readonly { id: number }[]): Promise<void> {

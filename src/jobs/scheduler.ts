@@ -13,7 +13,7 @@ export interface Job {
   /**
    * Condition, asked together with the marks: there is something to do. While there is nothing no turn is taken, and no mark
    * moved; what comes later begins with the next look. Undefined: it begins whenever its interval is over. It is built once:
-   * moments stand in it by their names (core/kit/moments.ts), other values by those that `values` gives at each look.
+   * moments stand in it by their names (db/moments.ts), other values by those that `values` gives at each look.
    */
   waits?: SQL | undefined;
   values?: () => Readonly<Record<string, string | number>>;

@@ -2,8 +2,8 @@
 import { and, eq, like, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { Deps } from "../core/deps.ts";
-import { momentValues, NOW } from "../core/kit/moments.ts";
-import type { Moment } from "../core/kit/moments.ts";
+import { momentValues, NOW } from "../db/moments.ts";
+import type { Moment } from "../db/moments.ts";
 
 /** What is asked of a job at a look. */
 interface JobQuestion {

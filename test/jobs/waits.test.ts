@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq, sql } from "drizzle-orm";
 import type { Table } from "drizzle-orm";
-import { momentValues } from "../../src/core/kit/moments.ts";
+import { momentValues } from "../../src/db/moments.ts";
 import { jobsOf } from "../../src/jobs/jobs.ts";
 import { KeyStatus } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";

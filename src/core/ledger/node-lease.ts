@@ -9,7 +9,7 @@ import type { Database } from "../../db/database.ts";
 import { lookEvery } from "../../db/look-around.ts";
 import type { Look, LookEvery } from "../../db/look-around.ts";
 import { within } from "../kit/deadline.ts";
-import type { Moment } from "../kit/moments.ts";
+import type { Moment } from "../../db/moments.ts";
 import type { Clock, Logger } from "../deps.ts";
 import type { StorePosition } from "./journal/recovery.ts";
 

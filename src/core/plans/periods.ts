@@ -2,8 +2,8 @@
 // an hourly sharing out of use, so that lists show what is left.
 import { and, asc, exists, gt, isNull, lte, ne, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import { NOW } from "../kit/moments.ts";
-import type { Moment } from "../kit/moments.ts";
+import { NOW } from "../../db/moments.ts";
+import type { Moment } from "../../db/moments.ts";
 import { nowSeconds, settlePlans } from "./purse.ts";
 import type { PlanDeps } from "./purse.ts";
 

@@ -3,7 +3,7 @@
 import { gt, lte, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
-import type { Moment } from "../kit/moments.ts";
+import type { Moment } from "../../db/moments.ts";
 
 const ROUND_MS = 15_000;
 /** Looks are never exactly a round apart: what is due a moment later need not wait for the next one. */

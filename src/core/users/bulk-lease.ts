@@ -3,7 +3,7 @@ import { and, eq, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { Role, UserStatus } from "../../shared/enums.ts";
 import type { Deps } from "../deps.ts";
-import type { Moment } from "../kit/moments.ts";
+import type { Moment } from "../../db/moments.ts";
 import type { AuditActor } from "../logs/audit.ts";
 import type { BulkAct } from "./bulk.ts";
 

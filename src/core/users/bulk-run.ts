@@ -3,7 +3,7 @@
 // killed goes on where it was; ranks count for every account, and as the one who asked has them now.
 import { and, asc, eq, exists, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
-import { NOW } from "../kit/moments.ts";
+import { NOW } from "../../db/moments.ts";
 import type { AuditActor } from "../logs/audit.ts";
 import { leaseNow, nowSeconds, roleNow, takeLease } from "./bulk-lease.ts";
 import type { BulkDeps, BulkWork } from "./bulk-lease.ts";

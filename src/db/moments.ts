@@ -2,7 +2,6 @@
 // Refuses any other name: whoever asks gives all of these.
 import { sql } from "drizzle-orm";
 import type { Placeholder } from "drizzle-orm";
-import type { Clock } from "../deps.ts";
 
 /** A moment as a number, or by its name. */
 export type Moment = number | Placeholder;
@@ -12,7 +11,7 @@ export const NOW: Placeholder = sql.placeholder("now");
 export const NOW_MS: Placeholder = sql.placeholder("nowMs");
 
 /** The values of both by this node's clock. */
-export function momentValues({ nowMs }: Pick<Clock, "nowMs">): { now: number; nowMs: number } {
+export function momentValues({ nowMs }: { nowMs(): number }): { now: number; nowMs: number } {
   const ms = nowMs();
   return { now: Math.floor(ms / 1000), nowMs: ms };
 }

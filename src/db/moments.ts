@@ -11,7 +11,7 @@ export const NOW: Placeholder = sql.placeholder("now");
 export const NOW_MS: Placeholder = sql.placeholder("nowMs");
 
 /** The values of both by this node's clock. */
-export function momentValues({ nowMs }: { nowMs(): number }): { now: number; nowMs: number } {
-  const ms = nowMs();
+export function momentValues(clock: { nowMs(): number }): { now: number; nowMs: number } {
+  const ms = clock.nowMs();
   return { now: Math.floor(ms / 1000), nowMs: ms };
 }

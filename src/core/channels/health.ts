@@ -115,19 +115,20 @@ function isCalledAlike(a: Channel, b: Channel): boolean {
   );
 }
 
+/** A channel that is called otherwise now gets a fresh start, other edits wake nobody; a deleted one leaves nothing behind. */
+function changed(health: Map<number, Health>, id: number, channel: Channel | undefined): void {
+  const state = health.get(id);
+  if (!state) return;
+  if (channel && isCalledAlike(state.channel, channel)) state.channel = channel;
+  else health.delete(id);
+}
+
 export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange">): ChannelHealth {
   const health = new Map<number, Health>();
   const proxies = createProxyHealth();
   const tidy = atMostEachMinute((nowMs) => sweep(health, nowMs));
-  // A channel that is called otherwise now gets a fresh start, other edits wake nobody; a deleted one leaves nothing behind.
   routing.onChange((ids) => {
-    for (const id of ids) {
-      const state = health.get(id);
-      const channel = routing.channel(id);
-      if (!state) continue;
-      if (channel && isCalledAlike(state.channel, channel)) state.channel = channel;
-      else health.delete(id);
-    }
+    for (const id of ids) changed(health, id, routing.channel(id));
   });
 
   function isUsable(channel: Channel, model: string, nowMs: number): boolean {

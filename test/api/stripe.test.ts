@@ -1,6 +1,6 @@
 // Paying by Stripe, over the wire against a fake of it whose events the package itself signs: what credits, what waits, what is
 // taken back, and what nobody believes. On both databases.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { audit } from "../../src/core/ledger/audit.ts";
 import { askForOpenOrders } from "../../src/core/payments/rails.ts";
@@ -288,7 +288,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     });
     await tell("charge.dispute.created", dispute("warning_needs_response"));
     expect([await balance(), (await keyAnswers())[0]]).toEqual([1000 + 10 * UNIT, 200]);
+    const changed = spyOn(app.deps.accounts, "usersChanged");
     await tell("charge.dispute.created", dispute("needs_response"));
+    // From the commit on memory does not let the keys in, whatever fails behind it.
+    expect(changed.mock.calls.flatMap(([ids]) => ids)).toEqual([buyer.id]);
+    changed.mockRestore();
     expect(await balance()).toBe(1000);
     expect((await keyAnswers())[0]).toBe(403);
     await tell("charge.dispute.closed", dispute("won"));

@@ -139,17 +139,15 @@ export async function takeBack(deps: PaymentDeps, event: TakenEvent, taken: Take
   const { orders, users } = deps.db.t;
   // What a plan's period owes for is what was called before the money went back, also where it has only been settled.
   await deps.ledger.entered();
-  let planHolder = 0;
-  let isFirst = false;
+  let endedPlan = false;
   const change = await deps.ledger.atomic(function* (tx, credit) {
     const order = yield* lockedOrder(tx, deps, "", tradeNo);
     if (!order) throw refuse("order_missing");
-    planHolder = order.kind === "plan" ? order.userId : 0;
     // Its credit is on its way: taken from a balance that never got it, the rest would be given twice.
     if (PAYABLE.some((each) => each === order.status))
       throw new Failure("internal", "payment_event_early", { status: 503 });
     if (!(yield* firstTimeSteps(tx, deps, order, event))) return 0;
-    isFirst = true;
+    endedPlan = order.kind === "plan";
     const now = taken({ ...order, failed: yield* failedRefundSteps(tx, deps, order) });
     const refundedMinor = Math.min(order.moneyMinor, now.refundedMinor ?? order.refundedMinor);
     const disputedMinor = Math.min(order.moneyMinor, now.disputedMinor ?? order.disputedMinor);
@@ -207,12 +205,7 @@ export async function takeBack(deps: PaymentDeps, event: TakenEvent, taken: Take
     return change;
   });
   // The plan ended with the refund, and its money is the site's again: what becomes of it a person decides.
-  if (isFirst && planHolder > 0 && reason === REFUND_FAILED)
+  if (endedPlan && reason === REFUND_FAILED)
     deps.inbox.raise({ kind: "payment", subject: tradeNo, params: { order: tradeNo } });
-  // With its plan an account may lose a group: more than a balance that moved.
-  if (planHolder > 0)
-    await deps.accounts.userChanged(planHolder).catch((error: unknown) => {
-      deps.logger.warn("the end of a plan was not announced", { user: planHolder, error: String(error) });
-    });
   return change;
 }

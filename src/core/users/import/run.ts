@@ -62,6 +62,7 @@ function* applySteps(tx: Orm, { deps, credit, line }: Applied, user: UserRow): S
   };
   if (Object.keys(set).length > 0)
     yield* q(tx.update(users).set(set).where(eq(users.id, user.id)).returning({ id: users.id }));
+  if (set.group !== undefined) deps.ledger.changed(tx, user.id);
   if (set.group !== undefined) {
     const params = { before: user.group, group: set.group };
     yield* auditSteps(tx, deps, { user, action: "user.group", params, by });
@@ -85,7 +86,6 @@ async function changeAccount(deps: BulkDeps, line: Line): Promise<void> {
     yield* applySteps(tx, { deps, credit, line }, user);
     return user;
   });
-  await deps.accounts.userChanged(row.userId);
   if (row.credit === 0) return;
   tellRoot(deps, run.by, before, { before: before.quota, after: before.quota + row.credit });
 }

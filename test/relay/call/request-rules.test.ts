@@ -137,11 +137,27 @@ describe.each(DATABASE_KINDS)("request rules on %s", (database) => {
     const body = { model: PICTURES, prompt: "a cat", n: 1, size: "256x256" };
     const plain = await channel({ models: PICTURES });
     const { quota } = await charged(plain.key, body, "/v1/images/generations");
-    const four = await channel({ models: PICTURES, paramOverride: '{"n":4}' });
+    const four = await channel({ models: PICTURES, paramOverride: '{"n":4,"quality":"hd"}' });
+    // A cent a picture, two for a fine one, less for small ones: the upstream asks for what it was sent, too.
+    const price = { call: 0.01, unit: "image", when: [{ quality: "hd", set: { call: 0.02 } }] };
+    const { deps } = g.app;
+    await deps.db.orm.insert(deps.db.t.channelCosts).values(
+      [plain, four].map(({ id }) => ({
+        channelId: id,
+        model: "*",
+        validFrom: 0,
+        createdAt: 0,
+        price: JSON.stringify(price),
+      })),
+    );
+    await deps.costs.refresh([plain.id, four.id]);
+    const nanos = ({ other }: LogLine) => (other["admin_info"] as Wire)["cost_nanos"];
+    expect(nanos(await charged(plain.key, body, "/v1/images/generations"))).toBe(4_000_000);
     const row = await charged(four.key, body, "/v1/images/generations");
+    expect(nanos(row)).toBe(4 * 8_000_000);
     expect([row.quota, row.modelName]).toEqual([quota * 4, PICTURES]);
-    expect(row.other["request_rules"]).toEqual(["set n"]);
-    expect(last().json()).toEqual({ ...body, n: 4 });
+    expect(row.other["request_rules"]).toEqual(["set n", "set quality"]);
+    expect(last().json()).toEqual({ ...body, n: 4, quality: "hd" });
     // As a form, whose fields are texts.
     const form = new FormData();
     form.set("model", PICTURES);

@@ -61,6 +61,18 @@ describe("refusals come over HTTP, in OpenAI's shape, with a request id", () => 
     expect(refused).toMatchObject({ status: 426, error: { code: "websocket_required" } });
     expect(refused.headers["upgrade"]).toBe("websocket");
   });
+  test("what could never become a socket: 400, nobody is asked, and no place of the channel is taken", async () => {
+    const { query } = await pair({ maxConcurrency: 1 });
+    const before = g.upstream.connections.items.length + other.connections.items.length;
+    for (const key of ["", "c2hvcnQ=", "not base64 of sixteen!=="]) {
+      const refused = await g.refused({ query, headers: { "sec-websocket-key": key } });
+      expect(refused).toMatchObject({ status: 400, error: { code: "websocket_required" } });
+    }
+    expect(g.upstream.connections.items.length + other.connections.items.length).toBe(before);
+    const asked = g.upstream.connections.items.length;
+    await end(await g.open({ query }));
+    expect(g.upstream.connections.items).toHaveLength(asked + 1);
+  });
   test("no model, two models: 400", async () => {
     expect(await g.refused({ query: "" })).toMatchObject({ status: 400, error: { param: "model" } });
     expect(await g.refused({ query: `?model=${MODEL}&model=gpt-4` })).toMatchObject({ status: 400 });
@@ -404,7 +416,7 @@ test("five hundred idle sessions hold their amounts and give them all back", asy
 test("a stopping server lets a response finish, records it, and says goodbye", async () => {
   const upstream = startFakeRealtime();
   const app = await startTestApp();
-  await app.createChannel({ baseUrl: upstream.url, models: MODEL });
+  const channelId = await app.createChannel({ baseUrl: upstream.url, models: MODEL });
   const user = await app.createUser({ quota: 1_000_000 });
   const { key } = await app.createToken(user.id);
   const address = `${app.url.replace("http", "ws")}/v1/realtime?model=${MODEL}`;
@@ -421,12 +433,27 @@ test("a stopping server lets a response finish, records it, and says goodbye", a
   const peer = upstream.connections.items[1];
   peer?.say({ type: "response.created", response: { id: "last" } });
   await busy.nextOf("response.created");
+  // Its upstream answers when the server is stopping already: no socket any more, and no place is left taken.
+  upstream.greeting = undefined;
+  const late = fetch(address.replace("ws", "http"), {
+    headers: {
+      authorization: `Bearer ${key}`,
+      upgrade: "websocket",
+      "sec-websocket-key": Buffer.from("0123456789abcdef").toString("base64"),
+    },
+  });
+  await untilSo(() => upstream.connections.items.length === 3);
   const draining = drainSockets(app.server, 10_000);
+  upstream.connections.items[2]?.say(GREETING);
+  expect((await late).status).toBe(503);
+  await upstream.connections.items[2]?.closed;
   expect(await idle.closed).toEqual({ code: 1001, reason: "the gateway is restarting" });
   peer?.say(responseDone("last", REALTIME_USAGE));
   await busy.nextOf("response.done");
   expect((await busy.closed).code).toBe(1001);
   await draining;
+  const keyId = app.deps.routing.channel(channelId)?.keyRows[0]?.id ?? 0;
+  expect(app.deps.caps.useOf(keyId)).toMatchObject({ requests: 3, inFlight: 0 });
   await app.deps.ledger.flush();
   const rows = await app.deps.db.orm.select().from(app.deps.db.t.logs);
   expect(rows.filter((row) => row.type === 2)).toHaveLength(1);

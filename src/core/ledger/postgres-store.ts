@@ -1,18 +1,13 @@
 // The ledger store on PostgreSQL: when what is durable in the local journal is brought into the tables, who waits for
 // that, and how it goes on after an outage.
 import { isAway } from "../../db/away.ts";
-import { createCompany } from "./company.ts";
+import { createCompany, gatherMs } from "./company.ts";
 import type { Company } from "./company.ts";
 import { MAX_BATCH } from "./group-commit.ts";
 import { createPostgresApplier, PositionMoved } from "./postgres-apply.ts";
 import type { PostgresApplier, PostgresApplierDeps } from "./postgres-apply.ts";
 import type { CommittingStore } from "./store.ts";
 
-/**
- * How long an entry waits for others before a batch begins: one transaction for all of them. Answers do not wait for the
- * tables; whoever does (`drain`) begins the batch at once.
- */
-const GATHER_MS = 200;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5000;
 /** So long a start tries to enter what it finds in the journal. */
@@ -28,6 +23,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   let failures = 0;
   let hasStarted = false;
   let isClosed = false;
+  let committedAtMs = -Infinity;
   const tellLost = createLossTeller(deps);
   const alarms = createAlarms(() => void kick());
   let draining: Promise<void> | undefined;
@@ -41,6 +37,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     isMarkDoubted = false;
     while (!isClosed && lease.isHeld && (await applyBatch(deps, applier, company))) {
       failures = 0;
+      committedAtMs = performance.now();
       reached(applier.applied);
       const isAwaited = !waiters.isEmpty() || (!patient.isEmpty() && company.waitMs(waiting()) === 0);
       if (hasStarted && !isAwaited && waiting() < MAX_BATCH) break;
@@ -79,7 +76,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   }
 
   function gather(): void {
-    alarms.set("gather", GATHER_MS);
+    alarms.set("gather", gatherMs(performance.now() - committedAtMs));
     if (waiting() >= MAX_BATCH) void kick();
   }
 

@@ -1,6 +1,6 @@
 // When a batch that answers wait for begins: at once for a lone caller, a part of a commit's time later where others are usual.
 import { expect, test } from "bun:test";
-import { createCompany } from "../../../src/core/ledger/company.ts";
+import { createCompany, gatherMs } from "../../../src/core/ledger/company.ts";
 
 test("a lone caller never waits; who usually travels in company waits a part of a commit, until the usual company is there", () => {
   const company = createCompany();
@@ -16,4 +16,11 @@ test("a lone caller never waits; who usually travels in company waits a part of 
   expect(company.waitMs(1)).toBe(5);
   for (let batch = 0; batch < 10; batch++) company.committed(1, 1000);
   expect(company.waitMs(1)).toBe(0);
+});
+
+test("a charge that comes alone is in the tables as soon as ever; where batches follow each other they are fewer, and within a second of other nodes", () => {
+  const [feedMs, commitMs] = [500, 100];
+  expect(gatherMs(Infinity)).toBe(200);
+  expect(gatherMs(20)).toBeGreaterThan(gatherMs(2000));
+  expect(gatherMs(20) + commitMs + feedMs).toBeLessThan(1000);
 });

@@ -106,7 +106,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   return {
     async start() {
       journal.resume(lease.position);
-      applier.start(lease.position.mark);
+      await applier.start(lease.position.mark);
       await untilEntered({ logger, applier, waiting, drainAll });
       hasStarted = true;
       applier.ownBegin(journal.lastPosition + 1);

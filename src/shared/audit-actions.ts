@@ -29,6 +29,8 @@ export const auditActions = {
   "plan.refund": manage,
   "redemption.create": manage,
   "redemption.update": manage,
+  "order.complete": manage,
+  "order.refund": manage,
   "option.set": manage,
   "provider.create": manage,
   "provider.update": manage,

@@ -163,7 +163,6 @@ export async function reviveKey(
     return { isChannelOn: after.status !== row.status };
   });
   if (!outcome) return false;
-  deps.keyring.wakeWhole(channel, index);
   await deps.routing.refresh([channel.id]);
   deps.logger.info("key enabled", { channel: channel.id, name: channel.name, key: key.id });
   if (outcome.isChannelOn) await tellEnabled(deps, channel);

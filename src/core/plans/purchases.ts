@@ -126,7 +126,10 @@ function* beginPlan(
       .returning(),
   );
   if (!row) throw refuse("internal_error");
-  if (startsAt <= now) yield* openPeriod(work, row);
+  if (startsAt <= now) {
+    yield* openPeriod(work, row);
+    deps.ledger.changed(tx, userId);
+  }
   yield* writePurse(work);
   return row;
 }
@@ -272,8 +275,9 @@ function* endPlan(
   plan: UserPlanRow,
   status: "cancelled" | "refunded",
 ): Steps<number> {
-  const { tx, deps, now } = work;
+  const { tx, deps, userId, now } = work;
   const { planPeriods } = deps.db.t;
+  deps.ledger.changed(tx, userId);
   const isRunning = purse.plans.some(({ id }) => id === plan.id);
   for (const period of purse.open) if (period.userPlanId === plan.id) yield* closePeriod(work, period);
   yield* setStatus(work, plan.id, { status, ...(isRunning ? { cancelledAt: now } : {}) });
@@ -323,7 +327,6 @@ export async function cancelPlan(
     yield* auditSteps(tx, deps, { user, action, params: { plan: plan.title, reason }, by });
     return { by, user, title: plan.title };
   });
-  await deps.accounts.userChanged(userId);
   if (told) tellRootOfPlan(deps, told.by, told.user, { title: told.title, isGiven: false });
 }
 

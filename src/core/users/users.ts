@@ -420,6 +420,7 @@ export async function updateUser(deps: Deps, actor: AuditActor, input: UserUpdat
         const set =
           changes.passwordHash === undefined ? changes : { ...changes, sessionVersion: nextVersion(deps) };
         yield* q(tx.update(users).set(set).where(eq(users.id, row.id)).returning({ id: users.id }));
+        deps.ledger.changed(tx, row.id);
       }
       for (const entry of entries) yield* auditSteps(tx, deps, entry);
       return yield* balanceSteps(tx, { deps, credit, by: actor }, row, input);
@@ -429,7 +430,6 @@ export async function updateUser(deps: Deps, actor: AuditActor, input: UserUpdat
     if (isUniqueViolation(error)) throw refuse("username_taken");
     throw error;
   }
-  await deps.accounts.userChanged(row.id);
   if (changes.passwordHash !== undefined) await endEverywhere(deps, row.id, "password");
 }
 
@@ -486,7 +486,8 @@ export async function removeUser(deps: Deps, actor: AuditActor, id: number): Pro
     const params = { name: row.username };
     yield* auditSteps(tx, deps, { user: row, action: "user.remove", params, by: actor });
   });
-  await deps.sessions.remove(id);
+  // First: whatever fails behind it, memory lets neither the account nor its keys in.
   await deps.accounts.userChanged(id);
+  await deps.sessions.remove(id);
   for (const token of owned) await deps.accounts.tokenChanged(token.id);
 }

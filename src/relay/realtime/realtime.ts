@@ -5,12 +5,12 @@ import { refuseBadHost } from "../../http/host.ts";
 import { relayLanguageOf } from "../../http/messages.ts";
 import { presentedKey } from "../../http/relay-key.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../../http/request-id.ts";
-import { upgradeSocket, wantsSocket } from "../../http/sockets.ts";
+import { isClosing, isHandshake, upgradeSocket, wantsSocket } from "../../http/sockets.ts";
 import { mayUseGroup } from "../../core/users/groups.ts";
 import { TokenStatus, UserStatus } from "../../shared/enums.ts";
 import type { RateClaim } from "../../core/limits/shared-rates.ts";
 import { Failure } from "../../shared/failures.ts";
-import { completionTokens } from "../../shared/usage.ts";
+import { completionTokens, promptTokens } from "../../shared/usage.ts";
 import {
   admitCaller,
   callerWith,
@@ -41,6 +41,7 @@ import { openUpstream } from "./open-upstream.ts";
 import type { OpenedUpstream } from "./open-upstream.ts";
 import { RealtimeSession } from "./session.ts";
 import type { SessionParts } from "./session.ts";
+import { drainingFailure } from "../call/call.ts";
 import { capOf } from "../call/cap.ts";
 import { namedQuote } from "../call/quote-id.ts";
 import { createTurnHolds } from "./turn-pricing.ts";
@@ -139,8 +140,7 @@ async function openFor(
 ): Promise<void> {
   const { deps } = services;
   const startedMs = performance.now();
-  if (!wantsSocket(request))
-    throw new Failure("client", "websocket_required", { status: 426, type: "invalid_request_error" });
+  checkHandshake(services, request);
   const model = requestedModel(request);
   checkModel(admitted, model);
   const pinned = admitted.pinned === undefined ? undefined : pinnedChannel(deps, admitted.pinned);
@@ -161,10 +161,20 @@ async function openFor(
     startedMs,
     wantsStream: true,
   });
-  if (!isOpen) throw new Failure("client", "websocket_required", { status: 400 });
+  if (isOpen) return;
+  checkHandshake(services, request);
+  throw new Failure("client", "client_gone", { status: 499 });
 }
 
-/** False when the client's side could not be opened: nothing is left of the session then. */
+/** Nobody is asked for who cannot be answered with a socket afterwards. */
+function checkHandshake({ parts }: Services, request: Request): void {
+  const type = "invalid_request_error";
+  if (!wantsSocket(request)) throw new Failure("client", "websocket_required", { status: 426, type });
+  if (!isHandshake(request)) throw new Failure("client", "websocket_required", { status: 400, type });
+  if (isClosing(parts.visitors.server)) throw drainingFailure();
+}
+
+/** False when the client's side could not be opened: nothing is left of the session then, its place neither. */
 async function openSession(services: Services, realtimeRequest: RealtimeRequest): Promise<boolean> {
   const { parts, holds, sessions } = services;
   const { request, requestId, offered } = realtimeRequest;
@@ -176,6 +186,7 @@ async function openSession(services: Services, realtimeRequest: RealtimeRequest)
   sessions.add(session);
   if (upgradeSocket(parts.visitors.server, request, session, headers)) return true;
   sessions.remove(session);
+  opened.lease.release();
   opened.upstream.socket.terminate();
   await opened.firstTurn.reservation.release();
   return false;
@@ -206,7 +217,10 @@ function sessionParts(
     openTurn: (id, context, outputLimit) =>
       holds.open({ caller, model, upstreamModel, requestId: id, context, outputLimit, cap, quote }),
     refusal: (turn) => holds.refusal(caller, turn),
-    charged: (usage) => usual.learn(model, completionTokens(usage)),
+    charged(usage) {
+      lease.used(promptTokens(usage) + completionTokens(usage));
+      usual.learn(model, completionTokens(usage));
+    },
     ...admissionChecks(deps, request, caller, { model, address: parts.visitors.addressOf(request) }),
     ended: (session) => {
       lease.release();

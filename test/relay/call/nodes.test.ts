@@ -213,7 +213,7 @@ test("an edited channel wakes no other one, and itself only with other keys or a
     services.gateway.relay.parts.picker.failed(
       channel,
       "rests",
-      { reason: "rejected", isWhole: true },
+      { reason: "rejected", isWhole: true, beganMs: nowMs },
       nowMs,
     );
     deps.keyring.rest(channel, 1, { reason: "rejected", restMs: 600_000, detail: "" }, nowMs);

@@ -483,6 +483,17 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(await balance()).toBe(WALLET + Q);
     expect(await back(part, 7300)).toBe(-300_000);
     expect(await back(part, 7300)).toBe(0);
+    // Its refund may fail, and the money is the site's again: the plan stays ended, and a person is told.
+    const raised = spyOn(app.deps.inbox, "raise");
+    const failed = { tradeNo: part, eventId: `${part}:failed`, reason: "refund_failed" };
+    for (let time = 0; time < 2; time++) await takeBack(app.deps, failed, () => ({ refundedMinor: 0 }));
+    expect(raised.mock.calls).toEqual([[{ kind: "payment", subject: part, params: { order: part } }]]);
+    raised.mockRestore();
+    expect(
+      await takeBack(app.deps, { ...failed, eventId: `${part}:again`, reason: "refund" }, () => ({
+        refundedMinor: 7300,
+      })),
+    ).toBe(-300_000);
     expect(await balance()).toBe(WALLET - 300_000 + Q);
     await use(200_000);
     const dispute = (reason: string, disputedMinor: number) =>

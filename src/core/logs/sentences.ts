@@ -136,6 +136,8 @@ const AUDIT_SENTENCES: Readonly<Record<Exclude<AuditAction, "user.quota">, strin
   "plan.grant": "赠送了套餐 {{plan}} {{reason}}",
   "plan.cancel": "取消了套餐 {{plan}} {{reason}}",
   "plan.refund": "退还了套餐 {{plan}} {{reason}}",
+  "order.complete": "管理员手动完成订单 {{order}}，原因：{{reason}}",
+  "order.refund": "管理员对订单 {{order}} 发起了退款，原因：{{reason}}",
   "option.set": "设置 {{key}} 从「{{old}}」改为「{{new}}」",
   "provider.create": "添加了登录方式 {{provider}}",
   "provider.update": "修改了登录方式 {{provider}}",

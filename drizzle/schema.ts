@@ -521,7 +521,7 @@ export function buildSchema(d: Dialect) {
       usedQuota: d.big().notNull().default(0),
       /** Unix seconds of the last settled call; 0 = never. */
       lastUsed: d.big().notNull().default(0),
-      /** Probes that failed since it was switched off by itself, and when the next is due (Unix seconds; 0 = none yet). */
+      /** Probes in vain since it served a call last, and when the next is due (Unix seconds; 0 = none yet). */
       probes: d.int().notNull().default(0),
       nextProbe: d.big().notNull().default(0),
     },

@@ -41,7 +41,10 @@ const STEPS: readonly (readonly [string, string[]])[] = [
     ],
   ],
   ["page of error codes", [BUN, "scripts/error-codes.ts", "--check"]],
-  ["rooms and locales", [BUN, "test", "./test/rooms.test.ts", "./test/locales.test.ts"]],
+  [
+    "rooms and locales",
+    [BUN, "test", "--timeout", "60000", "./test/rooms.test.ts", "./test/locales.test.ts"],
+  ],
 ];
 
 await ensurePackages();

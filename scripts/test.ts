@@ -202,7 +202,8 @@ async function runGroup(
   limitMs: number,
 ): Promise<Result> {
   // A run that is killed takes its tests with it.
-  const command = [...withParent(), BUN, "test", ...group.flags, ...flags, ...group.files];
+  const seeded = env["WEIR_SEED"] ? ["--preload", "./test/support/seed.ts"] : [];
+  const command = [...withParent(), BUN, "test", ...seeded, ...group.flags, ...flags, ...group.files];
   const child = Bun.spawn(command, {
     cwd: PROJECT_DIR,
     // Libraries as they ship; React's `act`, which islands are tested by, is in its development build alone.

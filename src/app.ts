@@ -22,7 +22,7 @@ import { createCaps } from "./core/channels/caps.ts";
 import { createSharedCaps } from "./core/channels/shared-caps.ts";
 import { createSharedWire } from "./core/kit/shared-wire.ts";
 import { createAffinityStore } from "./core/channels/affinity.ts";
-import { createKeyring } from "./core/channels/keyring.ts";
+import { createKeyring, wakeSwitchedOn } from "./core/channels/keyring.ts";
 import { createLimitBook } from "./core/limits/limits.ts";
 import { createLedger } from "./core/ledger/ledger.ts";
 import type { LedgerService } from "./core/ledger/ledger.ts";
@@ -141,7 +141,9 @@ const guardOf =
 
 /** What decides who serves a call. */
 function choosersOf(routing: Deps["routing"], caps: Deps["caps"]): Pick<Deps, "picker" | "keyring" | "caps"> {
-  return { picker: createPicker(routing), keyring: createKeyring(caps), caps };
+  const keyring = createKeyring(caps);
+  wakeSwitchedOn(keyring, routing);
+  return { picker: createPicker(routing), keyring, caps };
 }
 
 async function connectPatiently(env: Env, logger: Logger): Promise<Database> {
@@ -201,7 +203,7 @@ function sessionSettings(env: Env, deps: Deps, secret: string): SessionSettings 
       valkey && createSharedAttempts(valkey, seal, () => deps.ledger.place().nodes),
     ),
     secret,
-    visitors: createVisitors(parseRanges(env.trustedProxies)),
+    visitors: createVisitors(parseRanges(env.trustedProxies), lookEvery),
   };
 }
 
@@ -243,6 +245,7 @@ function beginWork(
   const jobs = createScheduler(
     deps,
     jobsOf(deps, watch, () => pollTasks(deps), { logRetentionDays, backups }),
+    lookEvery,
   );
   const loop = watchEventLoop({ lookEvery });
   const modelDays = createModelDays({ ...deps, models: deps.observer.figures.models });

@@ -157,8 +157,8 @@ export interface LedgerAccounts extends Accounts {
   beginWrite(userIds: Iterable<number>, tokenIds: Iterable<number>): () => void;
   /** False while the order of several overlapping writes leaves the figures in doubt, until the next clean read. */
   isCertain(userId: number): boolean;
-  /** Who knows how long the database has been silent, in milliseconds, and how many nodes live, this one included. */
-  hearBy(lastHeard: () => { silentMs: number; nodesAlive: number }): void;
+  /** Who knows how long the database has been silent, and for how long no other node can have lived (0: one does), in milliseconds. */
+  hearBy(lastHeard: () => { silentMs: number; aloneMs: number }): void;
   /** Called, and waited for, where an account is asked for whose plans have a moment behind them. */
   onPlanDue(renew: (userId: number) => Promise<void>): void;
   /** Re-reads every active account: the safety net beside announcements, run each second on PostgreSQL. */
@@ -324,6 +324,11 @@ export interface Ledger {
    * Use it whenever a row change and a credit belong together (redeem a code, finish a payment).
    */
   atomic<T>(body: (tx: Orm, credit: (entry: Credit) => Steps<void>) => Steps<T>): Promise<T>;
+  /**
+   * Call in the body of `atomic` for a user whose row changes by more than balances and counters: from the commit on memory decides
+   * nothing by what it knew of them, also where the database is away by then, and other nodes are told.
+   */
+  changed(tx: Orm, userId: number): void;
   /** Sets a limited or unlimited token's remaining quota (create and edit), keeping the audit base. */
   setTokenQuota(tx: Orm, tokenId: number, remainQuota: number): Steps<void>;
   /** Queues a log row without money; written with the next batch. Resolves when durable. */

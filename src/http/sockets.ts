@@ -76,6 +76,19 @@ export function wantsSocket(request: Request): boolean {
   return request.headers.get("upgrade")?.toLowerCase() === "websocket";
 }
 
+/** Base64 of sixteen bytes, which a handshake is answered with a digest of (RFC 6455, 4.2.1). */
+const HANDSHAKE_KEY = /^[A-Za-z0-9+/]{22}==$/;
+
+/** Whether a request that asks for a WebSocket is a handshake: without a key it could never be answered with 101. */
+export function isHandshake(request: Request): boolean {
+  return HANDSHAKE_KEY.test(request.headers.get("sec-websocket-key")?.trim() ?? "");
+}
+
+/** Whether the server opens no more sockets: it is on its way out. */
+export function isClosing(server: object): boolean {
+  return openSockets.get(server)?.isClosing === true;
+}
+
 /**
  * Answers the request with 101; false when that is not possible (no proper handshake, client gone, process closing):
  * the request is then still unanswered. Works also after the handler has waited for something.

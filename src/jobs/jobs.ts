@@ -1,26 +1,28 @@
 // The table of what comes round by itself, and how often the operator wants it.
 // Refuses logic of its own: each job is one call of a core function.
 import type { Backups } from "../core/backup/schedule.ts";
+import { probesWait } from "../core/channels/key-probes.ts";
 import { purgeRemoteObjects } from "../core/channels/remote-objects.ts";
 import type { ChannelWatch } from "../core/channels/watch.ts";
 import type { Deps } from "../core/deps.ts";
-import { buildCoarse } from "../core/ledger/coarse-build.ts";
-import { applyDueDrafts } from "../core/prices/drafts.ts";
+import { buildCoarse, coarseValues, coarseWaits } from "../core/ledger/coarse-build.ts";
+import { applyDueDrafts, draftsWait } from "../core/prices/drafts.ts";
 import { auditForInbox, auditHours } from "../core/inbox/audits.ts";
 import { expireOrders } from "../core/payments/orders.ts";
 import { askForOpenOrders } from "../core/payments/rails.ts";
-import { allocatePlans, renewDuePlans } from "../core/plans/periods.ts";
+import { allocatePlans, plansWait, renewDuePlans } from "../core/plans/periods.ts";
 import { ensureLogParts, retainLogs } from "../core/logs/retention.ts";
 import { isQuiet } from "../core/options/quiet.ts";
 import { isFilling } from "../core/site/setup.ts";
 import { purgeItems } from "../core/inbox/items.ts";
 import { syncKeptSources } from "../core/prices/kept-sources.ts";
+import { tasksWait } from "../core/tasks/store.ts";
 import { purgeModelDays } from "../core/site/model-days.ts";
 import { purgeFlows } from "../core/users/auth-flows.ts";
 import { purgeBulks } from "../core/users/bulk.ts";
-import { resumeBulks } from "../core/users/bulk-run.ts";
-import { resumeErasures } from "../core/users/erasure.ts";
-import { sendDue } from "../core/users/outbox.ts";
+import { bulksWait, resumeBulks } from "../core/users/bulk-run.ts";
+import { erasuresWait, resumeErasures } from "../core/users/erasure.ts";
+import { lettersWait, sendDue } from "../core/users/outbox.ts";
 import type { Job } from "./scheduler.ts";
 
 const MINUTE = 60;
@@ -50,29 +52,90 @@ interface Row extends Job {
   leaves?: true;
 }
 
+type JobDeps = Pick<
+  Deps,
+  | "options"
+  | "sessions"
+  | "db"
+  | "clock"
+  | "ledger"
+  | "accounts"
+  | "logger"
+  | "inbox"
+  | "guard"
+  | "reach"
+  | "routing"
+  | "seal"
+  | "rails"
+>;
+
+/** Those of which the database says together with their marks whether there is anything to do. */
+function watchfulRows(deps: JobDeps, watch: ChannelWatch, pollTasks: () => Promise<void>): Row[] {
+  return [
+    {
+      name: "key-probe",
+      leaves: true,
+      everySeconds: () => MINUTE,
+      waits: probesWait(deps),
+      run: () => watch.probeOffKeys(),
+    },
+    {
+      name: "outbox",
+      leaves: true,
+      everySeconds: () => OUTBOX_SECONDS,
+      waits: lettersWait(deps),
+      run: async () => void (await sendDue(deps)),
+    },
+    {
+      name: "erasure",
+      everySeconds: () => OUTBOX_SECONDS,
+      waits: erasuresWait(deps),
+      run: () => resumeErasures(deps),
+    },
+    {
+      name: "user-bulk",
+      everySeconds: () => OUTBOX_SECONDS,
+      waits: bulksWait(deps),
+      run: () => resumeBulks(deps),
+    },
+    {
+      name: "plan-periods",
+      everySeconds: () => PLAN_SECONDS,
+      waits: plansWait(deps),
+      run: () => renewDuePlans(deps),
+    },
+    {
+      name: "price-schedule",
+      everySeconds: () => PRICE_SECONDS,
+      waits: draftsWait(deps),
+      run: () => applyDueDrafts(deps),
+    },
+    {
+      name: "coarse-sums",
+      everySeconds: () => MINUTE,
+      waits: coarseWaits(deps),
+      values: () => coarseValues(deps),
+      run: () => buildCoarse(deps),
+    },
+    {
+      name: "task-poll",
+      leaves: true,
+      everySeconds: () => TASK_SECONDS,
+      waits: tasksWait(deps),
+      run: pollTasks,
+    },
+  ];
+}
+
 export function jobsOf(
-  deps: Pick<
-    Deps,
-    | "options"
-    | "sessions"
-    | "db"
-    | "clock"
-    | "ledger"
-    | "accounts"
-    | "logger"
-    | "inbox"
-    | "guard"
-    | "reach"
-    | "routing"
-    | "seal"
-    | "rails"
-  >,
+  deps: JobDeps,
   watch: ChannelWatch,
   pollTasks: () => Promise<void>,
   { logRetentionDays = 0, backups }: { logRetentionDays?: number; backups?: Backups | undefined } = {},
 ): Job[] {
   const { options } = deps;
   const rows: Row[] = [
+    ...watchfulRows(deps, watch, pollTasks),
     {
       name: "channel-test",
       leaves: true,
@@ -91,7 +154,6 @@ export function jobsOf(
       everySeconds: () => UPSTREAM_MODELS_SECONDS,
       run: async () => void (await watch.upstreamModels.detectAll()),
     },
-    { name: "key-probe", leaves: true, everySeconds: () => MINUTE, run: () => watch.probeOffKeys() },
     {
       name: "warm-probe",
       leaves: true,
@@ -108,14 +170,6 @@ export function jobsOf(
       everySeconds: () => HOUR,
       run: () => purgeFlows(deps),
     },
-    {
-      name: "outbox",
-      leaves: true,
-      everySeconds: () => OUTBOX_SECONDS,
-      run: async () => void (await sendDue(deps)),
-    },
-    { name: "erasure", everySeconds: () => OUTBOX_SECONDS, run: () => resumeErasures(deps) },
-    { name: "user-bulk", everySeconds: () => OUTBOX_SECONDS, run: () => resumeBulks(deps) },
     { name: "model-days-purge", everySeconds: () => DAY, run: () => purgeModelDays(deps) },
     { name: "user-bulk-purge", everySeconds: () => DAY, run: () => purgeBulks(deps) },
     {
@@ -128,14 +182,12 @@ export function jobsOf(
         await expireOrders(deps);
       },
     },
-    { name: "plan-periods", everySeconds: () => PLAN_SECONDS, run: () => renewDuePlans(deps) },
     { name: "plan-allocation", everySeconds: () => HOUR, run: () => allocatePlans(deps) },
     {
       name: "remote-object-purge",
       everySeconds: () => HOUR,
       run: () => purgeRemoteObjects(deps),
     },
-    { name: "price-schedule", everySeconds: () => PRICE_SECONDS, run: () => applyDueDrafts(deps) },
     {
       name: "price-sync",
       leaves: true,
@@ -152,7 +204,6 @@ export function jobsOf(
       everySeconds: () => HOUR,
       run: () => purgeItems(deps.db, Math.floor(deps.clock.nowMs() / 1000)),
     },
-    { name: "coarse-sums", everySeconds: () => MINUTE, run: () => buildCoarse(deps) },
     { name: "log-parts", everySeconds: () => HOUR, run: () => ensureLogParts(deps) },
     {
       name: "log-retention",
@@ -164,7 +215,6 @@ export function jobsOf(
       everySeconds: () => (backups ? MINUTE : 0),
       run: async () => backups?.makeDue(),
     },
-    { name: "task-poll", leaves: true, everySeconds: () => TASK_SECONDS, run: pollTasks },
   ];
   return rows.map((row) => resting(row, deps));
 }

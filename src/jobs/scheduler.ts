@@ -1,5 +1,6 @@
 // Work that comes round: each job in its interval, one at a time, on one node only, also across restarts and long runs.
 // Refuses to begin anything once it is stopped; a job that throws is logged and comes round again.
+import type { SQL } from "drizzle-orm";
 import type { Deps } from "../core/deps.ts";
 import { createTurns } from "./turns.ts";
 import type { JobMark } from "./turns.ts";
@@ -9,6 +10,13 @@ export interface Job {
   name: string;
   /** 0 or less = switched off; asked anew at every look. */
   everySeconds: () => number;
+  /**
+   * Condition, asked together with the marks: there is something to do. While there is nothing no turn is taken, and no mark
+   * moved; what comes later begins with the next look. Undefined: it begins whenever its interval is over. It is built once:
+   * moments stand in it by their names (db/moments.ts), other values by those that `values` gives at each look.
+   */
+  waits?: SQL | undefined;
+  values?: () => Readonly<Record<string, string | number>>;
   run: () => Promise<void>;
 }
 
@@ -21,24 +29,22 @@ export interface Scheduler {
   stop(): Promise<void>;
 }
 
-const LOOK_MS = 15_000;
-/** Nodes do not all look at the same moment. */
-const JITTER_MS = 5_000;
+/** A little more than the shortest intervals, so that what is begun at one look is due again at the next. */
+const LOOK_MS = 15_500;
 
+/** `lookEvery` calls at intervals until what it returns is called (db/look-around.ts); absent: whoever calls `look` looks. */
 export function createScheduler(
   deps: Pick<Deps, "db" | "clock" | "logger">,
   jobs: readonly Job[],
-  random: () => number = Math.random,
+  lookEvery?: (ms: number, look: () => void) => () => void,
 ): Scheduler {
   const turns = createTurns(deps);
   const running = new Map<string, Promise<void>>();
   const succeeded = new Map<string, number>();
   let isStopped = false;
-  let timer: ReturnType<typeof setTimeout> | undefined;
 
-  async function lookAt(job: Job, mark: JobMark | undefined): Promise<void> {
-    const everySeconds = job.everySeconds();
-    if (everySeconds <= 0 || isStopped) return;
+  async function lookAt(job: Job, everySeconds: number, mark: JobMark | undefined): Promise<void> {
+    if (isStopped || !mark) return;
     if (running.has(job.name)) {
       await turns
         .keepTurn(job.name)
@@ -47,8 +53,10 @@ export function createScheduler(
         );
       return;
     }
+    if (!turns.isDue(job.name, everySeconds, mark)) return;
+    if (!mark.waits) return void succeeded.set(job.name, Math.floor(deps.clock.nowMs() / 1000));
     try {
-      if (!(await turns.takesTurn(job.name, everySeconds, mark)) || isStopped) return;
+      if (!(await turns.takesTurn(job.name, mark)) || isStopped) return;
       const work = job.run();
       running.set(job.name, work);
       await work;
@@ -63,31 +71,25 @@ export function createScheduler(
   const look = async (): Promise<void> => {
     if (isStopped) return;
     try {
-      const marks = await turns.marks();
-      await Promise.all(jobs.map((job) => lookAt(job, marks.get(job.name))));
+      const wanted = jobs
+        .map((job) => ({ job, everySeconds: job.everySeconds() }))
+        .filter(({ everySeconds }) => everySeconds > 0);
+      const marks = await turns.look(wanted.map(({ job }) => job));
+      await Promise.all(
+        wanted.map(({ job, everySeconds }) => lookAt(job, everySeconds, marks.get(job.name))),
+      );
     } catch (error) {
       deps.logger.error("jobs could not be looked at", { error: String(error) });
     }
   };
-  const arm = (): void => {
-    if (isStopped) return;
-    timer = setTimeout(
-      () => {
-        void look();
-        arm();
-      },
-      LOOK_MS + random() * JITTER_MS,
-    );
-    timer.unref();
-  };
-  arm();
+  const stopLooking = lookEvery?.(LOOK_MS, () => void look());
 
   return {
     look,
     succeeded,
     async stop() {
       isStopped = true;
-      clearTimeout(timer);
+      stopLooking?.();
       await Promise.allSettled(running.values());
     },
   };

@@ -2,36 +2,71 @@
 import { and, eq, like, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { Deps } from "../core/deps.ts";
+import { momentValues, NOW } from "../db/moments.ts";
+import type { Moment } from "../db/moments.ts";
+
+/** What is asked of a job at a look. */
+interface JobQuestion {
+  name: string;
+  /** Condition: there is something to do; undefined: that shows when it runs. */
+  waits?: SQL | undefined;
+  /** What the condition names beside moments. */
+  values?: () => Readonly<Record<string, string | number>>;
+}
 
 /** A job's mark as it stood at a look, and the time of day then; Unix seconds. */
 export interface JobMark {
   value: number;
   now: number;
+  /** The look has made it. */
+  isNew: boolean;
+  /** Something is to be done, or nobody can say. */
+  waits: boolean;
 }
 
 export interface Turns {
-  /** The marks of all jobs, by name: one question for a look at all of them. */
-  marks(): Promise<ReadonlyMap<string, JobMark>>;
-  /** True for the one node that begins the job now: its last start is `everySeconds` ago, and no other node took the turn. */
-  takesTurn(job: string, everySeconds: number, mark: JobMark | undefined): Promise<boolean>;
+  /** The marks of these jobs, by name: one question for all of them. Those that have none get one. */
+  look(jobs: readonly JobQuestion[]): Promise<ReadonlyMap<string, JobMark>>;
+  /** Its last start is `everySeconds` ago. */
+  isDue(job: string, everySeconds: number, mark: JobMark): boolean;
+  /** True for the one node that begins the job now: since `isDue` no other node took the turn. */
+  takesTurn(job: string, mark: JobMark): Promise<boolean>;
   /** A run may outlast its interval: as long as its node lives, no other node begins a second one. */
   keepTurn(job: string): Promise<void>;
 }
 
 const PREFIX = "job:";
 
+/** Built for jobs of these names. */
+interface Question {
+  names: string;
+  ask: (
+    values: Record<string, unknown>,
+  ) => PromiseLike<{ values: string | null; now: number; waits: string }[]>;
+}
+
+/** One answer about several jobs. */
+interface Looked {
+  /** By key. */
+  values: ReadonlyMap<string, number>;
+  now: number;
+  /** A digit for each job, in their order: 1 where something waits. */
+  waits: string;
+}
+
 export function createTurns(deps: Pick<Deps, "db" | "clock">): Turns {
   const { marks } = deps.db.t;
 
+  /** What was asked last, built. */
+  let question: Question | undefined;
   /** What this node knows of a job's mark: its value, and how old that was when it was first seen. */
   const seen = new Map<string, { value: number; ageMs: number; sinceMs: number }>();
 
   /** The time of day in Unix seconds: the database's where nodes share one, so that it is the same for all. */
-  const wallSeconds = (): SQL<number> =>
-    (deps.db.kind === "postgres"
-      ? sql`floor(extract(epoch from now()))::bigint`
-      : sql`${Math.floor(deps.clock.nowMs() / 1000)}`
-    ).mapWith(Number) as SQL<number>;
+  const wallSeconds = (now: Moment = momentValues(deps.clock).now): SQL<number> =>
+    (deps.db.kind === "postgres" ? sql`floor(extract(epoch from now()))::bigint` : sql`${now}`).mapWith(
+      Number,
+    ) as SQL<number>;
   const keyOf = (job: string): string => PREFIX + job;
 
   /**
@@ -48,29 +83,15 @@ export function createTurns(deps: Pick<Deps, "db" | "clock">): Turns {
    * stood there before this node did, and a mark of the future (the clock was set back) counts from now. Both are whole
    * seconds: two that differ by one may be a millisecond apart, so the last one does not count.
    */
-  async function sinceLastStart(
-    job: string,
-    mark: JobMark | undefined,
-  ): Promise<{ value: number; elapsedMs: number } | undefined> {
-    const key = keyOf(job);
-    const isFirst = mark === undefined;
-    let row = mark;
-    if (isFirst) {
-      // The first interval begins when the job is first seen: nothing starts merely because the process did.
-      await deps.db.orm.insert(marks).values({ key, value: wallSeconds() }).onConflictDoNothing();
-      const found = { value: marks.value, now: wallSeconds() };
-      [row] = await deps.db.orm.select(found).from(marks).where(eq(marks.key, key));
-    }
-    if (!row) return undefined;
-    const { value, now } = row;
+  function sinceLastStart(job: string, { value, now, isNew }: JobMark): number {
     const nowMs = deps.clock.monotonicMs();
     let known = seen.get(job);
     if (known?.value !== value) {
-      const isNew = known !== undefined || isFirst;
-      known = { value, ageMs: isNew ? 0 : Math.max(0, now - value - 1) * 1000, sinceMs: nowMs };
+      const isFresh = known !== undefined || isNew;
+      known = { value, ageMs: isFresh ? 0 : Math.max(0, now - value - 1) * 1000, sinceMs: nowMs };
       seen.set(job, known);
     }
-    return { value, elapsedMs: known.ageMs + nowMs - known.sinceMs };
+    return known.ageMs + nowMs - known.sinceMs;
   }
 
   async function move(job: string, where: SQL | undefined): Promise<boolean> {
@@ -80,23 +101,69 @@ export function createTurns(deps: Pick<Deps, "db" | "clock">): Turns {
     return true;
   }
 
-  async function allMarks(): Promise<ReadonlyMap<string, JobMark>> {
-    const rows = await deps.db.orm
-      .select({ key: marks.key, value: marks.value, now: wallSeconds() })
+  /** One row, whatever there is. Built once for the same jobs: at rest a look is this question alone. */
+  function build(jobs: readonly JobQuestion[]): Question["ask"] {
+    const pairs = sql`${marks.key}, ${marks.value}`;
+    const isShared = deps.db.kind === "postgres";
+    const all = isShared ? sql`json_object_agg(${pairs})::text` : sql`json_group_object(${pairs})`;
+    const flags = jobs.map(({ waits }) => (waits ? sql`case when ${waits} then '1' else '0' end` : sql`'1'`));
+    const prepared = deps.db.orm
+      .select({
+        values: sql<string | null>`${all}`,
+        now: wallSeconds(NOW),
+        waits: sql<string>`${sql.join([sql`''`, ...flags], sql` || `)}`,
+      })
       .from(marks)
-      .where(like(marks.key, `${PREFIX}%`));
-    return new Map(rows.map(({ key, ...mark }) => [key.slice(PREFIX.length), mark]));
+      .where(like(marks.key, `${PREFIX}%`))
+      .prepare("jobs");
+    return (values) => prepared.execute(values);
   }
 
-  async function takesTurn(job: string, everySeconds: number, mark: JobMark | undefined): Promise<boolean> {
-    const last = await sinceLastStart(job, mark);
-    if (!last || last.elapsedMs < everySeconds * 1000) return false;
-    return move(job, and(eq(marks.key, keyOf(job)), eq(marks.value, last.value)));
+  async function ask(jobs: readonly JobQuestion[]): Promise<Looked> {
+    const values = Object.assign(momentValues(deps.clock), ...jobs.map((job) => job.values?.())) as object;
+    const names = jobs.map(({ name }) => name).join();
+    if (question?.names !== names) question = { names, ask: build(jobs) };
+    const [row] = await question.ask({ ...values });
+    return {
+      values: new Map(Object.entries(JSON.parse(row?.values ?? "{}") as Record<string, number>)),
+      now: row?.now ?? 0,
+      waits: row?.waits ?? "",
+    };
+  }
+
+  async function look(jobs: readonly JobQuestion[]): Promise<ReadonlyMap<string, JobMark>> {
+    if (jobs.length === 0) return new Map();
+    let found = await ask(jobs);
+    const missing = jobs.map(({ name }) => keyOf(name)).filter((key) => !found.values.has(key));
+    if (missing.length > 0) {
+      // The first interval begins when the job is first seen: nothing starts merely because the process did.
+      await deps.db.orm
+        .insert(marks)
+        .values(missing.map((key) => ({ key, value: wallSeconds() })))
+        .onConflictDoNothing();
+      found = await ask(jobs);
+    }
+    const { values, now, waits } = found;
+    const seenNow = jobs.flatMap(({ name }, at): [string, JobMark][] => {
+      const key = keyOf(name);
+      const value = values.get(key);
+      if (value === undefined) return [];
+      return [[name, { value, now, isNew: missing.includes(key), waits: waits[at] === "1" }]];
+    });
+    return new Map(seenNow);
+  }
+
+  function isDue(job: string, everySeconds: number, mark: JobMark): boolean {
+    return sinceLastStart(job, mark) >= everySeconds * 1000;
+  }
+
+  function takesTurn(job: string, { value }: JobMark): Promise<boolean> {
+    return move(job, and(eq(marks.key, keyOf(job)), eq(marks.value, value)));
   }
 
   async function keepTurn(job: string): Promise<void> {
     await move(job, eq(marks.key, keyOf(job)));
   }
 
-  return { marks: allMarks, takesTurn, keepTurn };
+  return { look, isDue, takesTurn, keepTurn };
 }

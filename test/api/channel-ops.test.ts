@@ -107,7 +107,7 @@ for (const database of ["sqlite", "postgres"] as const) {
       const nowMs = app.deps.clock.monotonicMs();
       const lone = app.deps.routing.channel(single);
       if (!lone) throw new Error("no channel");
-      picker.failed(lone, "hand-made", { reason: "rejected", isWhole: true }, nowMs);
+      picker.failed(lone, "hand-made", { reason: "rejected", isWhole: true, beganMs: nowMs }, nowMs);
       for (const index of [0, 1])
         app.deps.keyring.rest(channel, index, { reason: "limited", restMs: 60_000, detail: "" }, nowMs);
       upstream.always(okAnswer);

@@ -6,6 +6,7 @@ import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { testClock } from "../support/clock.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
+import { freePort } from "../support/ports.ts";
 
 interface Told {
   success: boolean;
@@ -102,7 +103,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   });
 
   test("a service that is away closes its routes, and no others", async () => {
-    const down = await startDown();
+    const down = freePort();
     await app.deps.options.set("TurnstileVerifyUrl", `http://127.0.0.1:${down}/siteverify`);
     const paths = ["/api/verification?email=a@b.example", "/api/user/register", "/api/user/login"];
     for (const [key, text] of [
@@ -157,11 +158,3 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await app.deps.options.set("ServerAddress", "https://gate.example");
   });
 });
-
-/** A port at which nobody listens. */
-async function startDown(): Promise<number> {
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  const { port = 0 } = server;
-  await server.stop(true);
-  return port;
-}

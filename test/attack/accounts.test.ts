@@ -6,6 +6,7 @@ import { askFrom } from "../support/outsider.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
 import { callPlan, IS_LONG, MODELS, PASSWORD, sender, signIn, startSite } from "./site.ts";
 import type { Site } from "./site.ts";
+import { startStretch } from "../support/stretch.ts";
 
 const login = (username: string, password: string, cookie = "") => ({
   method: "POST",
@@ -123,9 +124,15 @@ describe.each(DATABASE_KINDS)("C6: sessions on %s", (kind) => {
     await fetch(`${site.server.url}/api/user/logout`, {
       headers: { cookie: left.cookie, "new-api-user": String(person.id) },
     });
+    const stretch = startStretch(site.server.pid);
     const endedMs = performance.now();
-    for (const { url } of nodes) await site.until(async () => !(await isIn(url, left.cookie)), 1500);
-    expect(performance.now() - endedMs).toBeLessThan(1500);
+    const lagsMs = await Promise.all(
+      nodes.map(async ({ url }) => {
+        await site.until(async () => !(await isIn(url, left.cookie)), 10_000);
+        return performance.now() - endedMs;
+      }),
+    );
+    expect(Math.max(...lagsMs)).toBeLessThan(1500 * stretch());
     for (const { url } of nodes) expect(await isIn(url, kept.cookie)).toBe(true);
     // Nor does a restart bring it back.
     await site.server.stop();

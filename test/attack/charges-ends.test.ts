@@ -91,7 +91,7 @@ describe.each(DATABASE_KINDS)("ends of calls on %s", (kind) => {
             site.server.url,
             await person.key(),
             { id, words: 500, input: 77, firstMs: 3000 },
-            { dialect, stream, leaveAfterMs: 500 },
+            { dialect, stream, leaveOnce: site.until(() => site.upstream.of(id)[0]) },
           );
           expect(seen.isBroken).toBe(true);
           const row = await onlyRow(person.id, 15_000);
@@ -116,10 +116,9 @@ describe.each(DATABASE_KINDS)("ends of calls on %s", (kind) => {
       site.server.url,
       key,
       { id: `refused-${kind}`, status: 400, firstMs: 2500 },
-      { leaveAfterMs: 300 },
+      { leaveOnce: site.until(() => site.upstream.of(`refused-${kind}`)[0]) },
     );
-    await site.until(() => site.upstream.of(`refused-${kind}`)[0]);
-    await Bun.sleep(2700);
+    await site.until(() => site.upstream.of(`refused-${kind}`)[0]?.isClosed);
     const after = await callPlan(site.server.url, key, { id: `after-${kind}`, words: 3 });
     const row = await site.row(after.requestId);
     expect((await site.books.balance(person.id)).quota).toBe(BALANCE - row.quota);
@@ -132,7 +131,7 @@ describe.each(DATABASE_KINDS)("ends of calls on %s", (kind) => {
       site.server.url,
       await person.key(),
       { id: `never-${kind}`, words: 5, firstMs: 20_000 },
-      { leaveAfterMs: 300, before: "tip ".repeat(500) },
+      { leaveOnce: site.until(() => site.upstream.of(`never-${kind}`)[0]), before: "tip ".repeat(500) },
     );
     const row = await onlyRow(person.id, 10_000);
     expect(row.input).toBeGreaterThanOrEqual(500);

@@ -91,7 +91,8 @@ describe("memory", () => {
       await Bun.sleep(500);
       for (const connection of open) connection.end();
     });
-    expect(mib).toBeLessThan(700);
+    // Of 1,440 that are sent: what one key may hold, and what a slow machine has not collected yet.
+    expect(mib).toBeLessThan(1000);
   }, 60_000);
 
   test("C4: 64 KiB of gzip that inflate to 64 MiB and more", async () => {
@@ -115,7 +116,8 @@ describe("memory", () => {
         }
     });
     expect(statuses.filter((status) => status < 400)).toEqual([]);
-    expect(mib).toBeLessThan(200);
+    // One inflated body alone would be 80.
+    expect(mib).toBeLessThan(60);
   }, 60_000);
 
   test("C4: waves of counting", async () => {
@@ -143,6 +145,7 @@ describe("memory", () => {
   }, 90_000);
 
   test("C4: an upstream's answer of 300 MB", async () => {
+    let status = 0;
     const { mib, longestWaitMs } = await grown(async () => {
       const answer = await fetch(`${site.server.url}/v1/chat/completions`, {
         method: "POST",
@@ -153,8 +156,11 @@ describe("memory", () => {
         }),
       });
       for await (const part of answer.body as ReadableStream<Uint8Array>) void part.length;
+      status = answer.status;
     });
-    expect(mib).toBeLessThan(400);
+    expect(status).toBeGreaterThanOrEqual(500);
+    // It is never there whole.
+    expect(mib).toBeLessThan(150);
     expect(longestWaitMs).toBeLessThan(1500);
   }, 90_000);
 });

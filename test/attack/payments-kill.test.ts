@@ -59,6 +59,10 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
       await sql.unsafe(
         `create function wait_at_gate() returns trigger language plpgsql as 'begin perform pg_advisory_xact_lock_shared(${GATE}); return new; end'`,
       );
+      // Who waits there, and nobody of another lane, whose databases the same server has.
+      await sql.unsafe(
+        `create view gate_waiters as select pid from pg_locks where locktype = 'advisory' and not granted and objid = ${GATE} and database = (select oid from pg_database where datname = current_database())`,
+      );
     }
   }, 60_000);
   afterAll(async () => {
@@ -183,12 +187,12 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
       return {
         async isHeld() {
           const [row] = await gate<{ held: number }[]>`
-            select count(*)::int as held from pg_locks where locktype = 'advisory' and not granted`;
+            select count(*)::int as held from gate_waiters`;
           return (row?.held ?? 0) > 0;
         },
         async release() {
           // Its statement would go on without it, and be committed.
-          await gate`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and not granted`;
+          await gate`select pg_terminate_backend(pid) from gate_waiters`;
           await gate`select pg_advisory_unlock(${GATE})`;
           gate.release();
           await own.unsafe("drop trigger held on orders");
@@ -294,7 +298,7 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
     const told = act().catch(() => 0);
     const isHeld = async (): Promise<boolean> => {
       const [row] = await gate<{ held: number }[]>`
-          select count(*)::int as held from pg_locks where locktype = 'advisory' and not granted`;
+          select count(*)::int as held from gate_waiters`;
       return (row?.held ?? 0) > 0;
     };
     await untilSo(isHeld);

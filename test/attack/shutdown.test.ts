@@ -31,7 +31,8 @@ test.concurrent.each(DATABASE_KINDS)(
     const brief = callPlan(site.server.url, key, { id: "brief", words: 7, firstMs: 1200 });
     const leaver = await site.person(1_000_000);
     const leaverKey = await leaver.key();
-    await callPlan(site.server.url, leaverKey, { id: "left", firstMs: 60_000 }, { leaveAfterMs: 200 });
+    const asked = site.until(() => site.upstream.of("left")[0]);
+    await callPlan(site.server.url, leaverKey, { id: "left", firstMs: 60_000 }, { leaveOnce: asked });
     await site.until(() =>
       DIALECTS.every((dialect) => (site.upstream.of(`endless-${dialect}`)[0]?.given ?? 0) > 20),
     );

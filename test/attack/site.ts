@@ -231,6 +231,8 @@ export interface CallOptions {
   /** The client hangs up after so many words, or so many milliseconds. */
   leaveAfterWords?: number;
   leaveAfterMs?: number;
+  /** … or once this has come: what a slow machine has not begun yet must not be left. */
+  leaveOnce?: Promise<unknown>;
   /** Text before the plan. */
   before?: string;
   /** On a connection of its own, so that any worker may get it. */
@@ -280,6 +282,7 @@ export async function callPlan(
   const leaving = new AbortController();
   const timer =
     options.leaveAfterMs === undefined ? undefined : setTimeout(() => leaving.abort(), options.leaveAfterMs);
+  void options.leaveOnce?.then(() => leaving.abort());
   const outcome: Outcome = { status: 0, requestId: "", words: 0, text: "", isWhole: false, isBroken: false };
   try {
     const answer = await fetch(url + pathOf(dialect, stream), {

@@ -221,9 +221,10 @@ test.each(
 );
 
 test("after all of it the nodes need what they needed at the beginning, and stop in order", async () => {
+  expect(lines.length).toBeGreaterThan(1);
   const [first, last] = [lines[0], lines.at(-1)];
   expect(last?.files ?? 0).toBeLessThanOrEqual((first?.files ?? 0) * 1.2);
-  expect(last?.megabytes ?? 0).toBeLessThanOrEqual((first?.megabytes ?? 0) * 1.3);
+  expect(last?.megabytes ?? 0).toBeLessThanOrEqual((first?.megabytes ?? 0) * 1.5);
   const codes = await Promise.all(wide.nodes.map(({ server }) => server.stop()));
   expect(codes).toEqual([0, 0]);
   expect(await wide.audit()).toMatchObject({ code: 0 });

@@ -8,6 +8,9 @@ import type { Pgbouncer } from "../support/pgbouncer.ts";
 import { createPostgresDatabase } from "../support/postgres.ts";
 import type { PostgresDatabase } from "../support/postgres.ts";
 
+/** A change is there within a second; two processes, a pooler and their lane want a processor meanwhile. */
+const SOON_MS = 3000;
+
 interface Report {
   checks: { id: string; status: string; text: string; advice?: string; figures?: { mode?: string } }[];
 }
@@ -59,9 +62,9 @@ describe.each([
     expect(await call(other.url)).toBe(200);
     const manage = (action: string) => site.root.send("POST", "/api/user/manage", { id: person.id, action });
     await manage("disable");
-    await site.until(async () => (await call(other.url)) !== 200, 1000);
+    await site.until(async () => (await call(other.url)) !== 200, SOON_MS);
     await manage("enable");
-    await site.until(async () => (await call(other.url)) === 200, 1000);
+    await site.until(async () => (await call(other.url)) === 200, SOON_MS);
 
     await pooler.kill();
     // Rich enough for every node together: memory pays, the journal waits.

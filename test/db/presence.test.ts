@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import type { Sql } from "postgres";
 import { createPresence } from "../../src/db/presence.ts";
 import type { Presence } from "../../src/db/presence.ts";
+import { freePort } from "../support/ports.ts";
 
 const QUIET_MS = 450;
 const SILENT = { code: "DATABASE_SILENT" };
@@ -36,12 +37,10 @@ test.concurrent(
   "nobody is there where a door stays mute; a name that nobody knows, or a closed door, is no proof of it",
   async () => {
     const mute = startMute();
-    const closed = startMute();
-    closed.stop();
     const doors = [
       { host: ["127.0.0.1"], port: [mute.port] },
       { host: ["nobody.invalid"], port: [mute.port] },
-      { host: ["127.0.0.1"], port: [closed.port] },
+      { host: ["127.0.0.1"], port: [freePort()] },
       { host: [], port: [], path: "/nowhere/.s.PGSQL.5432" },
       // One of several is enough.
       { host: ["localhost", "nobody.invalid"], port: [mute.port, mute.port] },

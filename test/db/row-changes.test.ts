@@ -191,7 +191,7 @@ test("an answer that nobody waited for takes nothing from the next", async () =>
   // On its way before the second one is.
   await untilSo(async () => {
     const [row] = await client.unsafe(
-      "select count(*) as n from pg_locks where relation = 'row_changes'::regclass and not granted",
+      "select count(*) as n from pg_locks where relation = 'row_changes'::regclass and not granted and database = (select oid from pg_database where datname = current_database())",
     );
     return Number(row?.["n"]) > 0;
   });

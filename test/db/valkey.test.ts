@@ -9,6 +9,7 @@ import { parseValkeyUrl } from "../../src/db/valkey-url.ts";
 import type { ValkeyAddress } from "../../src/db/valkey-url.ts";
 import { startRedis } from "../support/redis.ts";
 import type { TestRedis } from "../support/redis.ts";
+import { startStretch } from "../support/stretch.ts";
 
 const COUNT = valkeyScript('return redis.call("INCRBY", KEYS[1], ARGV[1])');
 const OUTAGE_LIMIT_MS = 15_000;
@@ -120,8 +121,10 @@ test("killed and back: shared again within two seconds, by itself, also a silenc
   expect(valkey.run(COUNT, ["n"], [1])).toBeUndefined();
   await redis.start();
   const beganMs = performance.now();
+  const stretch = startStretch();
   await until(() => valkey.state().isUp);
-  expect(performance.now() - beganMs).toBeLessThan(2000);
+  // Its answers come beside other lanes of tests, and one that is late is asked for anew.
+  expect(performance.now() - beganMs).toBeLessThan(2000 * (1 + stretch()));
   // What is asked first must not be overtaken while its script is loaded.
   expect(await redis.command("SCRIPT", "EXISTS", COUNT.sha)).toEqual([1]);
   // One that falls again within a second is the same outage.

@@ -371,8 +371,8 @@ describe("the playground under strain", () => {
     const { longestMs } = await page.evaluate(
       () => (window as unknown as { seen: { longestMs: number } }).seen,
     );
-    // The page waits for a processor about as the test itself does.
-    expect(longestMs / stretch()).toBeLessThan(1000);
+    // The page waits for a processor about as the test itself does, whose own work is little.
+    expect(longestMs / (1 + stretch())).toBeLessThan(1000);
     await page.waitForFunction(
       (count) => document.querySelectorAll("[data-message] pre").length === count,
       Math.ceil(200_000 / piece.length),

@@ -1,12 +1,25 @@
 // Guarantees of what comes round by itself: in its interval, once at a time, on one node, and not after the stop.
 import { afterEach, describe, expect, test } from "bun:test";
-import { sql } from "drizzle-orm";
+import { eq, exists, sql } from "drizzle-orm";
+import type { Sql } from "postgres";
 import { createScheduler } from "../../src/jobs/scheduler.ts";
 import type { Job, Scheduler } from "../../src/jobs/scheduler.ts";
 import { startTestApp } from "../support/app.ts";
 import { FORTY_DAYS_MS, testClock } from "../support/clock.ts";
 import type { TestApp } from "../support/app.ts";
 import { untilSo } from "../support/turns.ts";
+
+/** So many statements about jobs have been sent since, on PostgreSQL. */
+function countQuestions(app: TestApp): () => number {
+  let count = 0;
+  const { client } = (app.deps.db.orm as unknown as { session: { client: Sql } }).session;
+  const unsafe = client.unsafe.bind(client);
+  client.unsafe = (...statement) => {
+    if (statement[1]?.some((value) => typeof value === "string" && value.startsWith("job:"))) count++;
+    return unsafe(...statement);
+  };
+  return () => count;
+}
 
 for (const database of ["sqlite", "postgres"] as const) {
   describe(`on ${database}`, () => {
@@ -21,9 +34,7 @@ for (const database of ["sqlite", "postgres"] as const) {
     async function setUp(nodes: number, job: Job) {
       app = await startTestApp({ database });
       const clock = testClock();
-      const list = Array.from({ length: nodes }, () =>
-        createScheduler({ ...app.deps, clock }, [job], () => 0),
-      );
+      const list = Array.from({ length: nodes }, () => createScheduler({ ...app.deps, clock }, [job]));
       made.push(...list);
       return {
         pass: (seconds: number) => clock.advance(seconds * 1000),
@@ -130,12 +141,60 @@ for (const database of ["sqlite", "postgres"] as const) {
       const { counted, job, nodes } = await setUpCounting(1);
       await nodes.look();
       nodes.clock.jump(-FORTY_DAYS_MS);
-      const restarted = createScheduler({ ...app.deps, clock: nodes.clock }, [job], () => 0);
+      const restarted = createScheduler({ ...app.deps, clock: nodes.clock }, [job]);
       made.push(restarted);
       await restarted.look();
       nodes.pass(60);
       await restarted.look();
       expect(counted.runs).toBe(1);
+    });
+
+    test("a job without work takes no turn and moves no mark, and begins with the first look once there is some", async () => {
+      let runs = 0;
+      const { marks } = (app = await startTestApp({ database })).deps.db.t;
+      const { orm } = app.deps.db;
+      const work = orm
+        .select({ one: sql`1` })
+        .from(marks)
+        .where(eq(marks.key, "work"));
+      const clock = testClock();
+      const job: Job = {
+        name: "idle",
+        everySeconds: () => 60,
+        waits: exists(work),
+        run: () => Promise.resolve(void runs++),
+      };
+      const nodes = [1, 2].map(() => createScheduler({ ...app.deps, clock }, [job]));
+      made.push(...nodes);
+      const look = () => Promise.all(nodes.map((node) => node.look()));
+      const mark = async () => (await orm.select().from(marks).where(eq(marks.key, "job:idle")))[0]?.value;
+      await look();
+      const first = await mark();
+      expect(nodes[0]?.succeeded.has("idle")).toBe(false);
+      const questions = database === "postgres" ? countQuestions(app) : undefined;
+      for (let minutes = 0; minutes < 3; minutes++) {
+        clock.advance(60_000);
+        await look();
+      }
+      expect(runs).toBe(0);
+      // A look of a node is one question, and nothing is written.
+      if (questions) expect(questions()).toBe(3 * nodes.length);
+      expect(await mark()).toBe(first);
+      // Nothing is late either: what is watched is that the looks come.
+      expect(nodes.map(({ succeeded }) => succeeded.get("idle"))).toEqual(
+        Array(2).fill(Math.floor(clock.nowMs() / 1000)),
+      );
+      await orm.insert(marks).values({ key: "work", value: 1 });
+      await look();
+      expect(runs).toBe(1);
+      expect(await mark()).not.toBe(first);
+      // Its interval counts from there.
+      clock.advance(59_000);
+      await look();
+      expect(runs).toBe(1);
+      clock.advance(1000);
+      await look();
+      expect(runs).toBe(2);
     });
 
     test("an interval of zero switches it off", async () => {

@@ -84,6 +84,8 @@ interface Billed {
   isWhole: boolean;
   /** The gateway hung up. */
   isLeft: boolean;
+  /** Its answer has ended, whatever it was. */
+  isClosed: boolean;
 }
 
 export interface MockUpstream {
@@ -404,9 +406,13 @@ export async function startMockUpstream(): Promise<MockUpstream> {
         reportedAtMs: Number.POSITIVE_INFINITY,
         isWhole: false,
         isLeft: false,
+        isClosed: false,
       };
       calls.push(call);
-      answer.once("close", () => (call.isLeft = !call.isWhole));
+      answer.once("close", () => {
+        call.isClosed = true;
+        call.isLeft = !call.isWhole;
+      });
       play(plan, FORMATS[dialectOf(path)], call, answer).catch(() => answer.destroy());
     });
   });

@@ -111,7 +111,16 @@ async function serve(home: Home): Promise<OwnPostgres> {
   const url = `postgres://weir:${password}@127.0.0.1:${port}/postgres`;
   const signalAll = (signal: "SIGSTOP" | "SIGCONT") => {
     const pid = Number(readFileSync(join(dataDir, "postmaster.pid"), "utf8").split("\n")[0]);
-    for (const each of [pid, ...descendantsOf(pid)]) process.kill(each, signal);
+    // It makes no more of them while it stands, and sees none end before all go on.
+    if (signal === "SIGSTOP") process.kill(pid, signal);
+    for (const each of descendantsOf(pid))
+      try {
+        process.kill(each, signal);
+      } catch (error) {
+        // It has ended meanwhile.
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+      }
+    if (signal === "SIGCONT") process.kill(pid, signal);
   };
   const server: OwnPostgres = {
     url,

@@ -25,6 +25,8 @@ export interface Breaker {
   failedAtMs: number;
   /** It rests until then (steady clock); 0 = closed. */
   openUntilMs: number;
+  /** When that was found out: calls that began before know nothing of it (steady clock). */
+  restsSinceMs: number;
   /** Length of the last rest: the next one doubles it. */
   restMs: number;
   /** The upstream itself named the end of its rest: it is not asked before. */
@@ -60,6 +62,7 @@ export function createBreaker(): Breaker {
     failures: 0,
     failedAtMs: 0,
     openUntilMs: 0,
+    restsSinceMs: 0,
     restMs: 0,
     isAsked: false,
     probeUntilMs: 0,
@@ -82,16 +85,33 @@ export function take(breaker: Breaker, nowMs: number): void {
   if (breaker.openUntilMs !== 0) breaker.probeUntilMs = nowMs + PROBE_MS;
 }
 
-/** It began to answer; how the answer ends is told later. The next failure is enough to open it again. */
-export function opened(breaker: Breaker): void {
-  if (breaker.openUntilMs === 0) return;
+/** Whether it was found to need a rest after the call began (steady clock): that the call was answered does not end it. */
+export function isNewer({ openUntilMs, restsSinceMs }: Breaker, beganMs: number): boolean {
+  return openUntilMs !== 0 && restsSinceMs > beganMs;
+}
+
+/** A call that began then ended without a word on it: where it was the one that tries it out, the next one may. */
+export function abandoned(breaker: Breaker, beganMs: number): void {
+  if (breaker.probeUntilMs <= beganMs + PROBE_MS) breaker.probeUntilMs = 0;
+}
+
+/**
+ * A call that began then (steady clock) is being answered; how the answer ends is told later. The next failure is enough to open
+ * it again.
+ */
+export function opened(breaker: Breaker, beganMs: number): void {
+  if (breaker.openUntilMs === 0 || isNewer(breaker, beganMs)) return;
   breaker.openUntilMs = 0;
   breaker.probeUntilMs = 0;
   breaker.failures = FAILURES_TO_REST - 1;
 }
 
-/** It answered. False when there is nothing left to remember. */
-export function succeeded(breaker: Breaker, nowMs: number): boolean {
+/** It answered a call that began then (steady clock). False when there is nothing left to remember. */
+export function succeeded(breaker: Breaker, beganMs: number, nowMs: number): boolean {
+  if (isNewer(breaker, beganMs)) {
+    note(breaker, "ok", nowMs);
+    return true;
+  }
   breaker.openUntilMs = 0;
   breaker.probeUntilMs = 0;
   breaker.restMs = 0;
@@ -119,6 +139,7 @@ export function failed(
   if (reason === "limited" && requestedMs > 0) {
     breaker.reason = reason;
     breaker.openUntilMs = Math.max(breaker.openUntilMs, nowMs + requestedMs);
+    breaker.restsSinceMs = nowMs;
     breaker.isAsked = true;
     return;
   }
@@ -135,6 +156,7 @@ export function failed(
   breaker.isAsked = false;
   breaker.restMs = Math.min(Math.max(2 * breaker.restMs, firstMs), LONGEST_REST_MS);
   breaker.openUntilMs = nowMs + breaker.restMs;
+  breaker.restsSinceMs = nowMs;
   breaker.slots.length = 0;
 }
 

@@ -1,10 +1,12 @@
 // How the channels are: kept per channel and upstream model, so that what one model meets leaves the others alone, and per
 // channel where none of its keys works. Refuses to grow with anything but trouble: a channel without any has no entry.
 import {
+  abandoned,
   askedUntil,
   createBreaker,
   failed,
   isForgotten,
+  isNewer,
   isReady,
   opened,
   stateOf,
@@ -15,12 +17,15 @@ import type { Breaker, CellState, Outcome, RestReason } from "./breaker.ts";
 import { createProxyHealth } from "./proxy-health.ts";
 import { isSameAccess } from "./keyring.ts";
 import { upstreamModel } from "./rows.ts";
+import { atMostEachMinute } from "./tidying.ts";
 import type { Channel } from "./rows.ts";
 import type { Routing } from "./routing.ts";
 
 /** How an attempt failed. */
 interface FailedAttempt {
   reason: RestReason;
+  /** When the attempt began (steady clock). */
+  beganMs: number;
   /** Every model of the channel is met by it: no key of it works. */
   isWhole?: boolean;
   /** What a limited upstream asked for. */
@@ -54,10 +59,10 @@ export interface CellReport {
   outcomes: readonly Outcome[];
 }
 
-/** Models are those of requests. */
+/** Models are those of requests. `beganMs`: when the attempt began (steady clock); a rest that began later outlives its answer. */
 export interface ChannelHealth {
-  /** Nothing rests anywhere: nobody need be asked about. */
-  isCalm(): boolean;
+  /** There was no trouble lately, anywhere: nobody need be asked about. */
+  isCalm(nowMs: number): boolean;
   /** Whether the channel may serve the model now; a rest that is over lets exactly one call through. */
   isUsable(channel: Channel, model: string, nowMs: number): boolean;
   /** The channel is asked for the model: where its rest is over, this is the call that finds out. */
@@ -69,11 +74,11 @@ export interface ChannelHealth {
   /** For a call that only this channel can serve: why it may not go there now, undefined when it may (and does). */
   claim(channel: Channel, model: string, nowMs: number): Rest | undefined;
   /** The attempt began to answer, and `succeeded` or `failed` tells how that ended. */
-  opened(channel: Channel, model: string): void;
-  succeeded(channel: Channel, model: string, nowMs: number): void;
+  opened(channel: Channel, model: string, beganMs: number): void;
+  succeeded(channel: Channel, model: string, beganMs: number, nowMs: number): void;
   failed(channel: Channel, model: string, how: FailedAttempt, nowMs: number): void;
   /** The attempt ended without a word on the channel: the next one may find out. */
-  abandoned(channel: Channel, model: string): void;
+  abandoned(channel: Channel, model: string, beganMs: number): void;
   /** What rests now. */
   rests(channelId: number, nowMs: number): Rest[];
   /** Every cell of the channel that had trouble lately. */
@@ -110,18 +115,20 @@ function isCalledAlike(a: Channel, b: Channel): boolean {
   );
 }
 
+/** A channel that is called otherwise now gets a fresh start, other edits wake nobody; a deleted one leaves nothing behind. */
+function changed(health: Map<number, Health>, id: number, channel: Channel | undefined): void {
+  const state = health.get(id);
+  if (!state) return;
+  if (channel && isCalledAlike(state.channel, channel)) state.channel = channel;
+  else health.delete(id);
+}
+
 export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange">): ChannelHealth {
   const health = new Map<number, Health>();
   const proxies = createProxyHealth();
-  // A channel that is called otherwise now gets a fresh start, other edits wake nobody; a deleted one leaves nothing behind.
+  const tidy = atMostEachMinute((nowMs) => sweep(health, nowMs));
   routing.onChange((ids) => {
-    for (const id of ids) {
-      const state = health.get(id);
-      const channel = routing.channel(id);
-      if (!state) continue;
-      if (channel && isCalledAlike(state.channel, channel)) state.channel = channel;
-      else health.delete(id);
-    }
+    for (const id of ids) changed(health, id, routing.channel(id));
   });
 
   function isUsable(channel: Channel, model: string, nowMs: number): boolean {
@@ -135,10 +142,7 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
 
   function taken(channel: Channel, model: string, nowMs: number): void {
     proxies.take(channel, nowMs);
-    const state = health.get(channel.id);
-    if (state?.whole) take(state.whole, nowMs);
-    const cell = state?.models.get(upstreamModel(channel, model));
-    if (cell) take(cell, nowMs);
+    for (const breaker of breakersOf(health.get(channel.id), channel, model)) take(breaker, nowMs);
   }
 
   function healthOf(channel: Channel, nowMs: number): Health | undefined {
@@ -152,8 +156,25 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
     return state;
   }
 
+  function isCalm(nowMs: number): boolean {
+    if (health.size > 0) tidy(nowMs);
+    return health.size === 0 && proxies.isCalm(nowMs);
+  }
+
+  /** Proxy and keys work, as far as a call that began then can tell. */
+  function answered(channel: Channel, beganMs: number): Health | undefined {
+    proxies.answered(channel, beganMs);
+    const state = health.size === 0 ? undefined : health.get(channel.id);
+    if (state?.whole && !isNewer(state.whole, beganMs)) state.whole = undefined;
+    return state;
+  }
+
+  function dropEmpty(channel: Channel, state: Health | undefined): void {
+    if (state && !state.whole && state.models.size === 0) health.delete(channel.id);
+  }
+
   return {
-    isCalm: () => health.size === 0 && proxies.isCalm(),
+    isCalm,
     isUsable,
     take: taken,
     restsUntil(channel, model) {
@@ -166,7 +187,7 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
       return cell ? askedUntil(cell, nowMs) : 0;
     },
     claim(channel, model, nowMs) {
-      if (health.size === 0 && proxies.isCalm()) return undefined;
+      if (isCalm(nowMs)) return undefined;
       if (isUsable(channel, model, nowMs)) {
         taken(channel, model, nowMs);
         return undefined;
@@ -176,28 +197,22 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
         return { model: undefined, reason: proxy.reason, untilMs: Math.max(proxy.openUntilMs, nowMs) };
       return restIn(health.get(channel.id), upstreamModel(channel, model), nowMs);
     },
-    opened(channel, model) {
-      proxies.answered(channel);
-      const state = health.size === 0 ? undefined : health.get(channel.id);
-      if (!state) return;
-      state.whole = undefined;
-      const cell = state.models.get(upstreamModel(channel, model));
-      if (cell) opened(cell);
-      else if (state.models.size === 0) health.delete(channel.id);
+    opened(channel, model, beganMs) {
+      const state = answered(channel, beganMs);
+      const cell = state?.models.get(upstreamModel(channel, model));
+      if (cell) opened(cell, beganMs);
+      else dropEmpty(channel, state);
     },
-    succeeded(channel, model, nowMs) {
-      proxies.answered(channel);
-      const state = health.size === 0 ? undefined : health.get(channel.id);
-      if (!state) return;
-      state.whole = undefined;
+    succeeded(channel, model, beganMs, nowMs) {
+      const state = answered(channel, beganMs);
       const name = upstreamModel(channel, model);
-      const cell = state.models.get(name);
-      if (cell && !succeeded(cell, nowMs)) state.models.delete(name);
-      if (state.models.size === 0) health.delete(channel.id);
+      const cell = state?.models.get(name);
+      if (cell && !succeeded(cell, beganMs, nowMs)) state?.models.delete(name);
+      dropEmpty(channel, state);
     },
-    failed(channel, model, { reason, isWhole, retryAfterSeconds, isUnreached, detail }, nowMs) {
+    failed(channel, model, { reason, beganMs, isWhole, retryAfterSeconds, isUnreached, detail }, nowMs) {
       if (isUnreached) proxies.unreached(channel, nowMs, detail);
-      else proxies.answered(channel);
+      else proxies.answered(channel, beganMs);
       const state = healthOf(channel, nowMs);
       if (!state) return;
       const breaker = isWhole
@@ -205,12 +220,9 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
         : cellOf(state, upstreamModel(channel, model));
       failed(breaker, reason, nowMs, { retryAfterSeconds, detail });
     },
-    abandoned(channel, model) {
-      proxies.abandoned(channel);
-      const state = health.size === 0 ? undefined : health.get(channel.id);
-      if (state?.whole) state.whole.probeUntilMs = 0;
-      const cell = state?.models.get(upstreamModel(channel, model));
-      if (cell) cell.probeUntilMs = 0;
+    abandoned(channel, model, beganMs) {
+      proxies.abandoned(channel, beganMs);
+      for (const breaker of breakersOf(health.get(channel.id), channel, model)) abandoned(breaker, beganMs);
     },
     rests(channelId, nowMs) {
       const state = health.get(channelId);
@@ -219,11 +231,18 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
     cells: (channel, nowMs) => cellsOf(health.get(channel.id), proxies.breakerOf(channel), nowMs),
     close(channel, model) {
       if (model === undefined) {
-        proxies.answered(channel);
+        proxies.close(channel);
         health.delete(channel.id);
       } else health.get(channel.id)?.models.delete(model);
     },
   };
+}
+
+/** Those that a call for the model passes. */
+function breakersOf(state: Health | undefined, channel: Channel, model: string): Breaker[] {
+  return state
+    ? [state.whole, state.models.get(upstreamModel(channel, model))].filter((each) => each !== undefined)
+    : [];
 }
 
 function cellsOf(state: Health | undefined, proxy: Breaker | undefined, nowMs: number): CellReport[] {

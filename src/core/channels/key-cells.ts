@@ -1,24 +1,34 @@
 // What a model meets with one key of several: a key with which it fails again and again rests for it alone, and is tried by one
 // call, while the channel's other keys go on. Refuses to know keys that never had trouble, and channels with a lone key: there the
 // channel's own health says the same (health.ts).
-import { createBreaker, failed, isForgotten, isReady, opened, succeeded, take } from "./breaker.ts";
+import {
+  abandoned,
+  createBreaker,
+  failed,
+  isForgotten,
+  isReady,
+  opened,
+  succeeded,
+  take,
+} from "./breaker.ts";
 import type { Breaker } from "./breaker.ts";
 import { upstreamModel } from "./rows.ts";
 import type { Channel } from "./rows.ts";
+import { atMostEachMinute } from "./tidying.ts";
 
 /** Models are those of requests. */
 export interface KeyCells {
-  isCalm(): boolean;
+  isCalm(nowMs: number): boolean;
   /** Until when nobody is sent there (steady clock); 0: it may be asked. `name` is the model's at the upstream. */
   restsUntil(channel: Channel, index: number, name: string, nowMs: number): number;
   /** The key is asked for the model: where its rest is over, this is the call that finds out. */
   take(channel: Channel, index: number, name: string, nowMs: number): void;
-  /** It began to answer; how that ends is told later. */
-  opened(channel: Channel, index: number, model: string): void;
-  succeeded(channel: Channel, index: number, model: string, nowMs: number): void;
+  /** A call that began then (steady clock) is being answered; how that ends is told later. */
+  opened(channel: Channel, index: number, model: string, beganMs: number): void;
+  succeeded(channel: Channel, index: number, model: string, beganMs: number, nowMs: number): void;
   failed(channel: Channel, index: number, model: string, nowMs: number, detail?: string): void;
   /** The call ended without a word on the key. */
-  abandoned(channel: Channel, index: number, model: string): void;
+  abandoned(channel: Channel, index: number, model: string, beganMs: number): void;
   wake(channel: Channel, index: number): void;
   /** What rests, or is over with it and not tried out yet, by the model's name at the upstream. */
   untried(channel: Channel, index: number, nowMs: number): string[];
@@ -35,6 +45,7 @@ const NONE: ReadonlyMap<string, Breaker> = new Map();
 export function createKeyCells(): KeyCells {
   /** By the id of the key's row, then by the model's name at the upstream. */
   const cells = new Map<number, Map<string, Breaker>>();
+  const tidy = atMostEachMinute((nowMs) => sweep(cells, nowMs));
 
   function modelsOf(channel: Channel, index: number): Map<string, Breaker> | undefined {
     return cells.size === 0 ? undefined : cells.get(channel.keyRows[index]?.id ?? 0);
@@ -44,7 +55,10 @@ export function createKeyCells(): KeyCells {
   }
 
   return {
-    isCalm: () => cells.size === 0,
+    isCalm(nowMs) {
+      if (cells.size > 0) tidy(nowMs);
+      return cells.size === 0;
+    },
     restsUntil(channel, index, name, nowMs) {
       const cell = modelsOf(channel, index)?.get(name);
       return cell ? untilOf(cell, nowMs) : 0;
@@ -53,13 +67,13 @@ export function createKeyCells(): KeyCells {
       const cell = modelsOf(channel, index)?.get(name);
       if (cell) take(cell, nowMs);
     },
-    opened(channel, index, model) {
+    opened(channel, index, model, beganMs) {
       const cell = cellOf(channel, index, model);
-      if (cell) opened(cell);
+      if (cell) opened(cell, beganMs);
     },
-    succeeded(channel, index, model, nowMs) {
+    succeeded(channel, index, model, beganMs, nowMs) {
       const cell = cellOf(channel, index, model);
-      if (!cell || succeeded(cell, nowMs)) return;
+      if (!cell || succeeded(cell, beganMs, nowMs)) return;
       const models = modelsOf(channel, index);
       models?.delete(upstreamModel(channel, model));
       if (models?.size === 0) cells.delete(channel.keyRows[index]?.id ?? 0);
@@ -79,9 +93,9 @@ export function createKeyCells(): KeyCells {
       }
       failed(cell, "down", nowMs, { detail });
     },
-    abandoned(channel, index, model) {
+    abandoned(channel, index, model, beganMs) {
       const cell = cellOf(channel, index, model);
-      if (cell) cell.probeUntilMs = 0;
+      if (cell) abandoned(cell, beganMs);
     },
     untried(channel, index, nowMs) {
       const models = modelsOf(channel, index) ?? NONE;

@@ -1,19 +1,32 @@
 // Keys that went off by themselves are tried again, one at a time and ever more rarely, until one works: then it is on, and its
-// channel with it. Refuses what somebody switched off by hand, and to try anything unless the operator wants channels back.
-import { and, asc, eq, lte } from "drizzle-orm";
+// channel with it. A list of models shows that a key is known, and no more: whoever fails again after it waits longer still.
+// Refuses what somebody switched off by hand, and to try anything unless the operator wants channels back.
+import { and, asc, eq, exists, lte, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
 import type { Deps } from "../deps.ts";
-import { FIRST_PROBE_SECONDS, reviveKey } from "./state.ts";
+import { NOW } from "../../db/moments.ts";
+import type { Moment } from "../../db/moments.ts";
+import { probeWaitSeconds, reviveKey } from "./state.ts";
 import type { StateDeps } from "./state.ts";
 import type { Channel } from "./rows.ts";
 import type { ChannelProbe } from "./watch.ts";
 
-/** The longest time between two tries; each failure doubles it. */
-const LONGEST_SECONDS = 6 * 3600;
 /** What upstreams say of an account without money, kept as the reason of a key that went off. */
 const USED_UP = /quota|balance|billing|credit|payment|arrear|402|余额|额度|欠费|配额/i;
 /** In one round: the next one is a minute later. */
 const MOST_PROBES = 20;
+
+function isDue({ db }: Pick<Deps, "db">, now: Moment): SQL | undefined {
+  const { channelKeys: t } = db.t;
+  return and(eq(t.status, KeyStatus.autoOff), lte(t.nextProbe, now));
+}
+
+/** Condition: a key that went off by itself is to be tried again. */
+export function probesWait(deps: Pick<Deps, "db">): SQL {
+  const some = deps.db.orm.select({ one: sql`1` }).from(deps.db.t.channelKeys);
+  return exists(some.where(isDue(deps, NOW)));
+}
 
 export async function probeOffKeys(
   deps: StateDeps & Pick<Deps, "clock">,
@@ -25,21 +38,21 @@ export async function probeOffKeys(
   const due = await deps.db.orm
     .select({ id: t.id, channelId: t.channelId, probes: t.probes })
     .from(t)
-    .where(and(eq(t.status, KeyStatus.autoOff), lte(t.nextProbe, nowS)))
+    .where(isDue(deps, nowS))
     .orderBy(asc(t.nextProbe), asc(t.id))
     .limit(MOST_PROBES);
   for (const { id, channelId, probes } of due) {
     const channel = deps.routing.channel(channelId);
     const index = channel?.keyRows.findIndex((key) => key.id === id) ?? -1;
     const isOurs = channel && index !== -1 && channel.status !== ChannelStatus.disabled;
-    if (isOurs && (await works(probe, channel, index))) {
-      await reviveKey(deps, channel, index);
+    const found = isOurs ? await tried(probe, channel, index) : "refused";
+    if (isOurs && found !== "refused") {
+      await reviveKey(deps, channel, index, { served: found === "served" });
       continue;
     }
-    const waitS = Math.min(FIRST_PROBE_SECONDS * 2 ** Math.min(probes + 1, 20), LONGEST_SECONDS);
     await deps.db.orm
       .update(t)
-      .set({ probes: probes + 1, nextProbe: nowS + waitS })
+      .set({ probes: probes + 1, nextProbe: nowS + probeWaitSeconds(probes + 1) })
       .where(and(eq(t.id, id), eq(t.status, KeyStatus.autoOff)));
   }
 }
@@ -48,12 +61,13 @@ export async function probeOffKeys(
  * By the provider's free list of models where it has one; by a call where it has none, and where the account behind the key was
  * used up: that shows in no list.
  */
-async function works(
+async function tried(
   probe: Pick<ChannelProbe, "key" | "listsModelsFor">,
   channel: Channel,
   index: number,
-): Promise<boolean> {
+): Promise<"served" | "listed" | "refused"> {
   const isUsedUp = USED_UP.test(channel.keyRows[index]?.reason ?? "");
   const listing = isUsedUp ? "unknown" : await probe.listsModelsFor(channel, index);
-  return listing === "unknown" ? !(await probe.key(channel, index)).failure : listing === "listed";
+  if (listing !== "unknown") return listing;
+  return (await probe.key(channel, index)).failure ? "refused" : "served";
 }

@@ -3,6 +3,7 @@
 // origin share it.
 import { upstreamModel } from "./rows.ts";
 import type { Channel } from "./rows.ts";
+import { atMostEachMinute } from "./tidying.ts";
 
 /** "down": a model fails with this key (key-cells.ts). */
 type RestReason = "rejected" | "limited" | "by_hand" | "down";
@@ -17,6 +18,10 @@ export interface KeyRest {
 }
 
 export interface TakenRest extends KeyRest {
+  /** When it was found to be needed (steady clock): the answer of a call that began before says nothing of it. */
+  sinceMs: number;
+  /** By hand until then (steady clock), whatever is answered; 0: nobody did. */
+  heldUntilMs: number;
   /** How long: the next one without a word of the upstream doubles it. */
   restMs: number;
   /** Whose call it was that failed. */
@@ -44,16 +49,19 @@ export interface NewRest {
 
 /** Models are those of requests; "" for what is asked without one. */
 export interface KeyRests {
-  /** Nothing rests anywhere: nobody need be asked about. */
-  isCalm(): boolean;
+  /** Nothing rests anywhere, or did lately: nobody need be asked about. */
+  isCalm(nowMs: number): boolean;
   /** Of the key's rests the one that ends last, over or not; `name` is the model's at the upstream. */
   latest(channel: Channel, index: number, name: string): TakenRest | undefined;
   /** Puts one key to rest. */
   take(channel: Channel, index: number, rest: NewRest, nowMs: number): void;
   /** The provider rejected this key. */
   isRejected(channel: Channel, index: number): boolean;
-  /** A key that answered needs no more rest, for this model or for all. */
-  wake(channel: Channel, index: number, model: string): void;
+  /**
+   * A key that answered a call that began then (steady clock) needs no more rest, for this model or for all; what began later
+   * stays, and what was taken by hand until its time.
+   */
+  wake(channel: Channel, index: number, model: string, beganMs: number): void;
   /** A key that was switched on, or is let go on by hand: nothing of its rests is left. */
   wakeWhole(channel: Channel, index: number): void;
   /** Why the key rests for the model now; undefined where it does not. */
@@ -78,8 +86,12 @@ const FORGET_MS = 3_600_000;
 
 export function createKeyRests(): KeyRests {
   const rests = new Map<string, Rests>();
+  const tidy = atMostEachMinute((nowMs) => sweep(rests, nowMs));
   return {
-    isCalm: () => rests.size === 0,
+    isCalm(nowMs) {
+      if (rests.size > 0) tidy(nowMs);
+      return rests.size === 0;
+    },
     latest(channel, index, name) {
       const own = rests.size === 0 ? undefined : rests.get(accountOf(channel, index));
       if (!own) return undefined;
@@ -99,13 +111,14 @@ export function createKeyRests(): KeyRests {
       else restModel(own.models, name, rest);
     },
     isRejected: (channel, index) => rests.get(accountOf(channel, index))?.whole?.reason === "rejected",
-    wake(channel, index, model) {
+    wake(channel, index, model, beganMs) {
       const account = accountOf(channel, index);
       const own = rests.get(account);
       if (!own) return;
-      own.whole = undefined;
-      own.models.delete(upstreamModel(channel, model));
-      if (own.models.size === 0) rests.delete(account);
+      own.whole = restLeft(own.whole, beganMs);
+      const name = upstreamModel(channel, model);
+      if (!restLeft(own.models.get(name), beganMs)) own.models.delete(name);
+      if (!own.whole && own.models.size === 0) rests.delete(account);
     },
     wakeWhole(channel, index) {
       rests.delete(accountOf(channel, index));
@@ -133,18 +146,41 @@ function restAfter(
   const isAsked = untilUpstream && reason === "limited";
   const isKnown = before !== undefined && before.restsUntilMs > nowMs;
   // Calls that were under way when it began to rest say nothing new.
-  if (isKnown)
+  if (isKnown) {
+    const isHeldLonger = before.heldUntilMs >= nowMs + restMs;
     return {
       restsUntilMs: Math.max(before.restsUntilMs, nowMs + restMs),
       restMs: before.restMs,
-      reason,
-      detail,
+      ...(isHeldLonger ? byHand(before.heldUntilMs) : { reason, detail, heldUntilMs: before.heldUntilMs }),
+      sinceMs: nowMs,
       channelId,
       isAsked: isAsked || before.isAsked,
     };
+  }
   const isRepeated = !untilUpstream && before?.reason === reason && reason === "limited";
   const ms = isRepeated ? Math.min(Math.max(2 * before.restMs, restMs), LONGEST_DOUBLED_MS) : restMs;
-  return { restsUntilMs: nowMs + ms, restMs: ms, reason, detail, channelId, isAsked };
+  const heldUntilMs = reason === "by_hand" ? nowMs + ms : 0;
+  return {
+    restsUntilMs: nowMs + ms,
+    restMs: ms,
+    reason,
+    detail,
+    channelId,
+    isAsked,
+    sinceMs: nowMs,
+    heldUntilMs,
+  };
+}
+
+const byHand = (heldUntilMs: number) => ({ reason: "by_hand", detail: "", heldUntilMs }) as const;
+
+/** What stays of a rest when a call was answered that began then. */
+function restLeft(rest: TakenRest | undefined, beganMs: number): TakenRest | undefined {
+  if (!rest || rest.sinceMs > beganMs) return rest;
+  const { heldUntilMs } = rest;
+  return heldUntilMs > beganMs
+    ? { ...rest, ...byHand(heldUntilMs), restsUntilMs: heldUntilMs, isAsked: false }
+    : undefined;
 }
 
 function stateOf(rests: Rests | undefined, index: number): KeyState {

@@ -141,12 +141,13 @@ export function* writeKeys(
   );
 }
 
-/** A new state of single keys; what a probe counted is over. */
+/** A new state of single keys; what was counted of probes is over unless `probes` says otherwise. */
 export function* setKeyStates(
   { t }: Database,
   tx: Orm,
   ids: readonly number[],
-  state: Pick<ChannelKeyRow, "status" | "reason" | "statusTime"> & { nextProbe?: number },
+  state: Pick<ChannelKeyRow, "status" | "reason" | "statusTime"> &
+    Partial<Pick<ChannelKeyRow, "nextProbe" | "probes">>,
   from: readonly number[],
 ): Steps<number> {
   const { channelKeys } = t;
@@ -155,7 +156,7 @@ export function* setKeyStates(
     const rows = yield* q(
       tx
         .update(channelKeys)
-        .set({ nextProbe: 0, ...state, probes: 0 })
+        .set({ nextProbe: 0, probes: 0, ...state })
         .where(and(inArray(channelKeys.id, part), inArray(channelKeys.status, [...from])))
         .returning({ id: channelKeys.id }),
     );

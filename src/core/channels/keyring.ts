@@ -9,6 +9,7 @@ import { createKeyRests, untilOf } from "./key-rests.ts";
 import type { KeyRest, KeyRests, KeyState, NewRest } from "./key-rests.ts";
 import { upstreamModel } from "./rows.ts";
 import type { Channel } from "./rows.ts";
+import type { Routing } from "./routing.ts";
 
 export interface ChosenKey {
   key: string;
@@ -24,7 +25,7 @@ type Fitness = "fit" | "resting" | "patient" | "full" | "off";
 /** Models are those of requests; "" for what is asked without one. */
 export interface Keyring {
   /** Nothing rests anywhere: nobody need be asked about. */
-  isCalm(): boolean;
+  isCalm(nowMs: number): boolean;
   fitness(channel: Channel, model: string, nowMs: number, tokens?: number): Fitness;
   /**
    * The next key by the channel's mode; a resting one only where nothing else is on. `sticky` is what the mode "affinity" goes
@@ -50,18 +51,21 @@ export interface Keyring {
   rest(channel: Channel, index: number, rest: NewRest, nowMs: number): boolean;
   /** Whether the provider rejected every key of the channel that is on; a lone key stands for its channel. */
   areAllRejected(channel: Channel): boolean;
-  /** A key that answered needs no more rest, for this model or for all. */
-  wake(channel: Channel, index: number, model: string): void;
-  /** It began to answer, and `succeeded` or `failed` tells how that ended. */
-  opened(channel: Channel, index: number, model: string): void;
-  succeeded(channel: Channel, index: number, model: string, nowMs: number): void;
+  /**
+   * A key that answered a call that began then (steady clock) needs no more rest, for this model or for all; what began later
+   * stays, and what was taken by hand until its time.
+   */
+  wake(channel: Channel, index: number, model: string, beganMs: number): void;
+  /** A call that began then is being answered, and `succeeded` or `failed` tells how that ended. */
+  opened(channel: Channel, index: number, model: string, beganMs: number): void;
+  succeeded(channel: Channel, index: number, model: string, beganMs: number, nowMs: number): void;
   /**
    * The model failed with this key (down, too slow, cut off). True: it rests for the model because of that while another key of
    * the channel is fit, so that nothing is said of the channel.
    */
   failed(channel: Channel, index: number, model: string, nowMs: number, detail?: string): boolean;
   /** The call ended without a word on the key. */
-  abandoned(channel: Channel, index: number, model: string): void;
+  abandoned(channel: Channel, index: number, model: string, beganMs: number): void;
   /** Models (by their names at the upstream) that failed with the key alone, and that no call is trying out. */
   untried(channel: Channel, index: number, nowMs: number): string[];
   /** When the rest of a model that failed with the key ends, or ended: changed by each call that found out. 0: it has none. */
@@ -116,7 +120,7 @@ function restsUntil(
   name: string,
   nowMs: number,
 ): number {
-  if (rests.isCalm() && cells.isCalm()) return 0;
+  if (rests.isCalm(nowMs) && cells.isCalm(nowMs)) return 0;
   return Math.max(
     untilOf(channel, rests.latest(channel, index, name)),
     cells.restsUntil(channel, index, name, nowMs),
@@ -178,12 +182,12 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
 
   /** The key is asked: where its rest is over it is the one call that finds out. */
   function taken(channel: Channel, found: Found, name: string, nowMs: number, isPeek: boolean): ChosenKey {
-    if (!isPeek && !cells.isCalm()) cells.take(channel, found.index, name, nowMs);
+    if (!isPeek && !cells.isCalm(nowMs)) cells.take(channel, found.index, name, nowMs);
     return keyAt(channel, found.index);
   }
 
   return {
-    isCalm: () => rests.isCalm() && cells.isCalm(),
+    isCalm: (nowMs) => rests.isCalm(nowMs) && cells.isCalm(nowMs),
     fitness(channel, model, nowMs, tokens = 0) {
       const name = upstreamModel(channel, model);
       const found = choose(ring, channel, name, nowMs, inOrder(channel.keys.length, 0, tokens));
@@ -217,7 +221,7 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
       return found && taken(channel, found, name, nowMs, isPeek);
     },
     take(channel, index, model, nowMs) {
-      if (!cells.isCalm()) cells.take(channel, index, upstreamModel(channel, model), nowMs);
+      if (!cells.isCalm(nowMs)) cells.take(channel, index, upstreamModel(channel, model), nowMs);
     },
     rest(channel, index, rest, nowMs) {
       rests.take(channel, index, rest, nowMs);
@@ -236,16 +240,17 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
           soonestMs = Math.min(soonestMs, restsUntil(ring, channel, index, name, nowMs));
       return soonestMs > nowMs ? soonestMs : 0;
     },
-    wake: (channel, index, model) => rests.wake(channel, index, model),
-    opened: (channel, index, model) => cells.opened(channel, index, model),
-    succeeded: (channel, index, model, nowMs) => cells.succeeded(channel, index, model, nowMs),
+    wake: (channel, index, model, beganMs) => rests.wake(channel, index, model, beganMs),
+    opened: (channel, index, model, beganMs) => cells.opened(channel, index, model, beganMs),
+    succeeded: (channel, index, model, beganMs, nowMs) =>
+      cells.succeeded(channel, index, model, beganMs, nowMs),
     failed(channel, index, model, nowMs, detail) {
       cells.failed(channel, index, model, nowMs, detail);
       const name = upstreamModel(channel, model);
       const isResting = cells.restsUntil(channel, index, name, nowMs) > nowMs;
       return isResting && isAnyFit(ring, channel, name, nowMs);
     },
-    abandoned: (channel, index, model) => cells.abandoned(channel, index, model),
+    abandoned: (channel, index, model, beganMs) => cells.abandoned(channel, index, model, beganMs),
     untried: (channel, index, nowMs) => cells.untried(channel, index, nowMs),
     downUntil: (channel, index, model) => cells.openUntil(channel, index, model),
     wakeWhole(channel, index) {
@@ -254,13 +259,40 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
     },
     restOf(channel, index, model, nowMs) {
       const rest = rests.restOf(channel, index, model, nowMs);
-      if (rest || cells.isCalm()) return rest;
+      if (rest || cells.isCalm(nowMs)) return rest;
       const restsUntilMs = cells.restsUntil(channel, index, upstreamModel(channel, model), nowMs);
       return restsUntilMs > nowMs ? { restsUntilMs, reason: "down", detail: "" } : undefined;
     },
     states: (channel, nowMs = 0) =>
       rests.states(channel).map((state) => withCells(state, cells.rests(channel, state.index, nowMs))),
   };
+}
+
+/**
+ * Lets keys be asked again that are switched on, by whoever and on whichever node: what they rest for is from before. Goes by
+ * their rows alone; one that was off and on again between two looks bears another time.
+ */
+export function wakeSwitchedOn(
+  keyring: Pick<Keyring, "wakeWhole">,
+  routing: Pick<Routing, "channels" | "channel" | "onChange">,
+): void {
+  const known = new Map([...routing.channels()].map(({ id, keyRows }) => [id, keyRows]));
+  routing.onChange((ids) => {
+    for (const id of ids) {
+      const channel = routing.channel(id);
+      const before = new Map(known.get(id)?.map((key) => [key.id, key]));
+      if (!channel) {
+        known.delete(id);
+        continue;
+      }
+      known.set(id, channel.keyRows);
+      for (const [index, { id: keyId, status, statusTime }] of channel.keyRows.entries()) {
+        const was = before.get(keyId);
+        if (!was || status !== KeyStatus.on) continue;
+        if (was.status !== status || was.statusTime !== statusTime) keyring.wakeWhole(channel, index);
+      }
+    }
+  });
 }
 
 /** With the models that fail with this key. */

@@ -1,21 +1,24 @@
 // Outgoing proxies of channels: one that is not reached for several channels in a row rests for all that go through it, and is
 // tried by one call. Refuses to blame a proxy for what a single channel meets: that may be its upstream.
-import { createBreaker, failed, isForgotten, isReady, take } from "./breaker.ts";
+import { abandoned, createBreaker, failed, isForgotten, isNewer, isReady, take } from "./breaker.ts";
 import type { Breaker } from "./breaker.ts";
 import type { Channel } from "./rows.ts";
+import { atMostEachMinute } from "./tidying.ts";
 
 /** Methods do nothing for channels without a proxy. */
 export interface ProxyHealth {
-  isCalm(): boolean;
+  isCalm(nowMs: number): boolean;
   isUsable(channel: Channel, nowMs: number): boolean;
   take(channel: Channel, nowMs: number): void;
   /** On the steady clock; 0 = it does not rest. */
   restsUntil(channel: Channel): number;
-  /** Something answered through it. */
-  answered(channel: Channel): void;
+  /** A call that began then (steady clock) was answered through it. */
+  answered(channel: Channel, beganMs: number): void;
   /** Nobody was reached through it. */
   unreached(channel: Channel, nowMs: number, detail: string | undefined): void;
-  abandoned(channel: Channel): void;
+  abandoned(channel: Channel, beganMs: number): void;
+  /** An administrator lets calls through it again. */
+  close(channel: Channel): void;
   /** What is known of the channel's proxy; undefined: no trouble. */
   breakerOf(channel: Channel): Breaker | undefined;
 }
@@ -39,8 +42,15 @@ export function createProxyHealth(): ProxyHealth {
   const proxies = new Map<string, Proxy>();
   const known = (channel: Channel): Proxy | undefined =>
     proxies.size === 0 ? undefined : proxies.get(proxyOf(channel));
+  function sweep(nowMs: number): void {
+    for (const [each, { breaker }] of proxies) if (isForgotten(breaker, nowMs)) proxies.delete(each);
+  }
+  const tidy = atMostEachMinute(sweep);
   return {
-    isCalm: () => proxies.size === 0,
+    isCalm(nowMs) {
+      if (proxies.size > 0) tidy(nowMs);
+      return proxies.size === 0;
+    },
     isUsable(channel, nowMs) {
       const proxy = known(channel);
       return !proxy || isReady(proxy.breaker, nowMs);
@@ -50,13 +60,14 @@ export function createProxyHealth(): ProxyHealth {
       if (proxy) take(proxy.breaker, nowMs);
     },
     restsUntil: (channel) => known(channel)?.breaker.openUntilMs ?? 0,
-    answered(channel) {
-      if (proxies.size > 0) proxies.delete(proxyOf(channel));
+    answered(channel, beganMs) {
+      const proxy = known(channel);
+      if (proxy && !isNewer(proxy.breaker, beganMs)) proxies.delete(proxyOf(channel));
     },
     unreached(channel, nowMs, detail) {
       const address = proxyOf(channel);
       if (address === "") return;
-      for (const [each, { breaker }] of proxies) if (isForgotten(breaker, nowMs)) proxies.delete(each);
+      sweep(nowMs);
       let proxy = proxies.get(address);
       if (!proxy) proxies.set(address, (proxy = { breaker: createBreaker(), channels: new Set() }));
       const { breaker, channels } = proxy;
@@ -67,10 +78,11 @@ export function createProxyHealth(): ProxyHealth {
         breaker.failedAtMs = nowMs;
       }
     },
-    abandoned(channel) {
+    abandoned(channel, beganMs) {
       const proxy = known(channel);
-      if (proxy) proxy.breaker.probeUntilMs = 0;
+      if (proxy) abandoned(proxy.breaker, beganMs);
     },
+    close: (channel) => void proxies.delete(proxyOf(channel)),
     breakerOf: (channel) => known(channel)?.breaker,
   };
 }

@@ -2,6 +2,7 @@
 // Refuses to touch channels that an administrator switched off; only a real change is announced.
 import { and, eq } from "drizzle-orm";
 import { q } from "../../db/database.ts";
+import type { Database, Orm, Steps } from "../../db/database.ts";
 import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
 import { withoutKeys } from "../../shared/without-keys.ts";
 import { followKeys, isAnyOn, keyRowsOf, lockChannel, setKeyStates } from "./key-rows.ts";
@@ -12,12 +13,30 @@ import type { NotifyDeps } from "../users/notify.ts";
 import { channelDisabledNotice, channelEnabledNotice } from "../users/notice-texts.ts";
 import type { Sentence } from "../logs/sentences.ts";
 
-/** A key that went off is tried again after so long. */
-export const FIRST_PROBE_SECONDS = 300;
+/** A key that went off is tried again after so long; each try in vain doubles it, up to the longest. */
+const FIRST_PROBE_SECONDS = 300;
+const LONGEST_PROBE_SECONDS = 6 * 3600;
 /** Of what an upstream said, as far as the inbox repeats it. */
 const MOST_REASON = 500;
 
 export type StateDeps = NotifyDeps & Pick<Deps, "routing" | "options" | "keyring">;
+
+/** Seconds until a key that is off is tried, after so many tries in vain. */
+export function probeWaitSeconds(probes: number): number {
+  return Math.min(FIRST_PROBE_SECONDS * 2 ** Math.min(probes, 20), LONGEST_PROBE_SECONDS);
+}
+
+/** Tries in vain that still count of a key; a call that it served since it was switched on ends them. */
+function* countedProbes(db: Database, tx: Orm, id: number): Steps<number> {
+  const { channelKeys: t } = db.t;
+  const [row] = yield* q(
+    tx
+      .select({ probes: t.probes, lastUsed: t.lastUsed, statusTime: t.statusTime })
+      .from(t)
+      .where(eq(t.id, id)),
+  );
+  return row && row.lastUsed <= row.statusTime ? row.probes : 0;
+}
 
 /** Moves the channel from one status to another, abilities included; false when it was not in the first. */
 async function changeStatus(
@@ -101,14 +120,11 @@ export async function disableKey(
   const reason = withoutKeys(why, channel.keys).slice(0, MOST_REASON);
   if (!key || key.id === 0) return disableChannel(deps, channel, reason);
   const nowS = Math.floor(deps.clock.nowMs() / 1000);
-  const state = {
-    status: KeyStatus.autoOff,
-    reason,
-    statusTime: nowS,
-    nextProbe: nowS + FIRST_PROBE_SECONDS,
-  };
   const outcome = await deps.db.atomic(function* (tx) {
     const row = yield* lockChannel(deps.db, tx, channel.id);
+    const probes = yield* countedProbes(deps.db, tx, key.id);
+    const nextProbe = nowS + probeWaitSeconds(probes);
+    const state = { status: KeyStatus.autoOff, reason, statusTime: nowS, probes, nextProbe };
     if (!row || (yield* setKeyStates(deps.db, tx, [key.id], state, [KeyStatus.on])) === 0) return undefined;
     const after = yield* followKeys(deps.db, tx, row, { wereOff: false, reason, nowS });
     return { isChannelOff: after.status !== row.status };
@@ -120,22 +136,33 @@ export async function disableKey(
   return true;
 }
 
-/** A key that went off by itself works again; with the first one its channel is back. True when this call made the change. */
-export async function reviveKey(deps: StateDeps, channel: Channel, index: number): Promise<boolean> {
+/**
+ * A key that went off by itself works again; with the first one its channel is back. True when this call made the change.
+ * `served`: a call shows it. What only seemed to work is one more try in vain until it has served a call: where it goes off
+ * before, it waits longer than the last time.
+ */
+export async function reviveKey(
+  deps: StateDeps,
+  channel: Channel,
+  index: number,
+  { served }: { served: boolean },
+): Promise<boolean> {
   const key = channel.keyRows[index];
   if (!key || key.id === 0) return reviveChannel(deps, channel);
   const nowS = Math.floor(deps.clock.nowMs() / 1000);
-  const state = { status: KeyStatus.on, reason: "", statusTime: nowS };
   const outcome = await deps.db.atomic(function* (tx) {
     const row = yield* lockChannel(deps.db, tx, channel.id);
     if (!row) return undefined;
-    const wereOff = !isAnyOn(yield* keyRowsOf(deps.db, tx, channel.id));
+    const rows = yield* keyRowsOf(deps.db, tx, channel.id);
+    const wereOff = !isAnyOn(rows);
+    const before = rows.find(({ id }) => id === key.id)?.probes ?? 0;
+    const probes = served ? 0 : before + 1;
+    const state = { status: KeyStatus.on, reason: "", statusTime: nowS, probes };
     if ((yield* setKeyStates(deps.db, tx, [key.id], state, [KeyStatus.autoOff])) === 0) return undefined;
     const after = yield* followKeys(deps.db, tx, row, { wereOff, reason: "", nowS });
     return { isChannelOn: after.status !== row.status };
   });
   if (!outcome) return false;
-  deps.keyring.wakeWhole(channel, index);
   await deps.routing.refresh([channel.id]);
   deps.logger.info("key enabled", { channel: channel.id, name: channel.name, key: key.id });
   if (outcome.isChannelOn) await tellEnabled(deps, channel);

@@ -337,7 +337,7 @@ async function testKey(
 ): Promise<ProbeResult> {
   const result = await probe.key(channel, index);
   if (!result.failure) {
-    if (!(await reviveKey(deps, channel, index))) deps.keyring.wakeWhole(channel, index);
+    if (!(await reviveKey(deps, channel, index, { served: true }))) deps.keyring.wakeWhole(channel, index);
   } else if (
     result.isFatal &&
     channel.autoBan &&
@@ -359,7 +359,7 @@ async function judgeTest(deps: StateDeps, channel: Channel, result: ProbeResult)
   if (channel.status === ChannelStatus.autoDisabled) {
     if (failure || !options.get("AutomaticEnableChannelEnabled")) return;
     // Off with its last key, or for a reason of its own.
-    if (result.goodKey === undefined || !(await reviveKey(deps, channel, result.goodKey)))
+    if (result.goodKey === undefined || !(await reviveKey(deps, channel, result.goodKey, { served: true })))
       await reviveChannel(deps, channel);
     return;
   }

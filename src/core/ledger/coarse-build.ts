@@ -1,6 +1,6 @@
 // Fills the coarse sums from the hourly ones, newest hours first: once for a database that had none, and anew when the
 // site counts its days in another zone. Refuses long transactions: a step is some hours, and calls are settled in between.
-import { and, asc, desc, eq, getTableColumns, gte, lt, lte, sql } from "drizzle-orm";
+import { and, asc, desc, eq, exists, getTableColumns, gt, gte, lt, lte, ne, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { PgColumn, PgTable } from "drizzle-orm/pg-core";
 import { q, sumOf } from "../../db/database.ts";
@@ -29,8 +29,25 @@ const PAUSE_MS = 10;
 /** Lets others come to their turn. */
 export type Pause = (ms: number) => Promise<unknown>;
 
+/** Condition: the coarse sums are not as the site wants them; names the value that `coarseValues` gives. */
+export function coarseWaits({ db }: Pick<BuildDeps, "db">): SQL {
+  const { rollupDays } = db.t;
+  const zone = sql.placeholder("zone");
+  const some = db.orm.select({ one: sql`1` }).from(rollupDays);
+  return exists(
+    some.where(and(eq(rollupDays.id, DAYS_ROW), or(gt(rollupDays.fromHour, 0), ne(rollupDays.zone, zone)))),
+  );
+}
+
+/** Makes the zone's calendar, which takes 12 ms once: here nobody waits for it. */
+export function coarseValues({ options }: Pick<BuildDeps, "options">): { zone: string } {
+  const zone = options.get("site.time_zone");
+  dayOf(zone, 0);
+  return { zone };
+}
+
 /**
- * Brings the coarse sums up to what the site wants. Nothing to do, nearly always: one row is read. May be called by
+ * Brings the coarse sums up to what the site wants. Nothing to do, nearly always (`coarseWaits`): one row is read. May be called by
  * several nodes at once, and ended at any moment; the next call goes on.
  */
 export async function buildCoarse(
@@ -38,8 +55,6 @@ export async function buildCoarse(
   pause: Pause = Bun.sleep,
 ): Promise<void> {
   const zone = options.get("site.time_zone");
-  // Makes the zone's calendar, which takes 12 ms once: here nobody waits for it.
-  dayOf(zone, 0);
   let state = await coarseState(db);
   if (state && state.zone !== zone) {
     await setState(db, { zone, fromHour: END_OF_TIME });

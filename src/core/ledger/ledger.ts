@@ -1,6 +1,6 @@
 // The ledger: the only writer of balances. Reserves, settles exactly once, credits, and writes log rows.
 // Refuses a call that balance or key cannot pay; never refuses to record what was delivered.
-import { and, eq } from "drizzle-orm";
+import { and, eq, lt, ne, sql } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import { lookAround } from "../../db/look-around.ts";
 import type { Orm, Steps } from "../../db/database.ts";
@@ -137,7 +137,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const health = createLedgerHealth({ db, clock, logger, dataDir, lease, journal });
   if (outage) {
     db.onAnswer(() => outage.answered());
-    deps.accounts.hearBy(() => ({ silentMs: outage.silentMs(), nodesAlive: outage.nodesAlive() }));
+    deps.accounts.hearBy(() => ({ silentMs: outage.silentMs(), aloneMs: outage.aloneMs() }));
   }
   await outage?.start();
   await shared?.releaseOwn();
@@ -330,6 +330,10 @@ function createKeeper(
   return keeper;
 }
 
+/** Unix seconds by the database's clock: this machine's may be ahead of it. */
+const nowOf = ({ kind }: Pick<Deps["db"], "kind">) =>
+  kind === "postgres" ? sql`floor(extract(epoch from now()))::bigint` : sql`unixepoch()`;
+
 /** What changes balances and keys beside calls; whoever holds the account in memory reads it anew. */
 function balanceWrites({
   db,
@@ -337,36 +341,58 @@ function balanceWrites({
   logger,
   accounts,
   balances,
-}: LedgerDeps): Pick<LedgerService, "atomic" | "setTokenQuota" | "tokenExpired"> {
+}: LedgerDeps): Pick<LedgerService, "atomic" | "changed" | "setTokenQuota" | "tokenExpired"> {
   const { t } = db;
+  /** Of transactions that are under way. */
+  const changedIn = new WeakMap<Orm, Set<number>>();
   return {
     async atomic(body) {
+      let credited = new Set<number>();
       let changed = new Set<number>();
       function* credit(tx: Orm, entry: Credit): Steps<void> {
         yield* creditSteps(tx, t, entry, clock.nowMs());
-        changed.add(entry.userId);
+        credited.add(entry.userId);
       }
       const result = await db.atomic((tx) => {
-        changed = new Set();
+        [credited, changed] = [new Set(), new Set()];
+        changedIn.set(tx, changed);
         return body(tx, (entry) => credit(tx, entry));
       });
-      const ids = [...changed];
-      // The transaction stands: a failed re-read must not look like a failed credit.
-      await accounts.usersCharged(ids).catch((error: unknown) => {
-        logger.warn("credited accounts could not be re-read", { users: ids.join(","), error: String(error) });
-      });
-      balances?.credited(changed);
+      const charged = [...credited].filter((id) => !changed.has(id));
+      // All are marked before the first row is asked for. The transaction stands: a failed re-read must not look like a failed credit.
+      const told = await Promise.allSettled([
+        accounts.usersChanged([...changed]),
+        accounts.usersCharged(charged),
+      ]);
+      const failed = told.find((each) => each.status === "rejected");
+      if (failed) {
+        const users = [...changed, ...charged].join(",");
+        logger.warn("changed accounts could not be re-read", { users, error: String(failed.reason) });
+      }
+      balances?.credited(credited);
       return result;
+    },
+    changed(tx, userId) {
+      changedIn.get(tx)?.add(userId);
     },
     setTokenQuota: (tx, tokenId, remainQuota) => tokenQuotaSteps(tx, t, tokenId, remainQuota),
     async tokenExpired(token) {
       if (token.status !== TokenStatus.enabled) return;
       token.status = TokenStatus.expired;
-      await db.orm
+      // What is known here may be old: a row whose time was extended meanwhile stays as it is, and is read again.
+      const ended = await db.orm
         .update(t.tokens)
         .set({ status: TokenStatus.expired })
-        .where(and(eq(t.tokens.id, token.id), eq(t.tokens.status, TokenStatus.enabled)));
-      await accounts.tokenChanged(token.id);
+        .where(
+          and(
+            eq(t.tokens.id, token.id),
+            eq(t.tokens.status, TokenStatus.enabled),
+            ne(t.tokens.expiredTime, -1),
+            lt(t.tokens.expiredTime, nowOf(db)),
+          ),
+        )
+        .returning({ id: t.tokens.id });
+      await (ended.length > 0 ? accounts.tokenChanged(token.id) : accounts.tokenCharged(token.id));
     },
   };
 }

@@ -1,6 +1,9 @@
 // Plans by the clock: at the moment a period ends or begins for whoever calls then, within a minute for everybody else, and
 // an hourly sharing out of use, so that lists show what is left.
-import { and, asc, gt, isNull, lte, ne } from "drizzle-orm";
+import { and, asc, exists, gt, isNull, lte, ne, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import { NOW } from "../../db/moments.ts";
+import type { Moment } from "../../db/moments.ts";
 import { nowSeconds, settlePlans } from "./purse.ts";
 import type { PlanDeps } from "./purse.ts";
 
@@ -10,11 +13,9 @@ const ROUND = 200;
 export async function renewPlans(deps: PlanDeps, userId: number): Promise<void> {
   // Calls that are settled count in the period that they were made in.
   await deps.ledger.entered();
-  const purse = await deps.ledger.atomic((tx, credit) =>
-    settlePlans({ tx, deps, credit, userId, now: nowSeconds(deps) }),
-  );
-  // A period that follows another one moves the balance alone.
-  await (purse?.hasOtherPlans ? deps.accounts.userChanged(userId) : deps.accounts.usersCharged([userId]));
+  await deps.ledger.atomic((tx, credit) => settlePlans({ tx, deps, credit, userId, now: nowSeconds(deps) }));
+  // Also where nobody was credited: until when the plans stand is in the row.
+  await deps.accounts.usersCharged([userId]);
 }
 
 async function renewEach(deps: PlanDeps, ids: readonly { id: number }[]): Promise<void> {
@@ -25,6 +26,17 @@ async function renewEach(deps: PlanDeps, ids: readonly { id: number }[]): Promis
   }
 }
 
+function isDue({ db }: Pick<PlanDeps, "db">, now: Moment): SQL | undefined {
+  const { users } = db.t;
+  return and(gt(users.planUntil, 0), lte(users.planUntil, now), isNull(users.deletedAt));
+}
+
+/** Condition: somebody's period has ended, or a plan begins. */
+export function plansWait(deps: Pick<PlanDeps, "db">): SQL {
+  const some = deps.db.orm.select({ one: sql`1` }).from(deps.db.t.users);
+  return exists(some.where(isDue(deps, NOW)));
+}
+
 /** Everybody whose period has ended or whose plan begins. Runs by a job. */
 export async function renewDuePlans(deps: PlanDeps): Promise<void> {
   const { users } = deps.db.t;
@@ -32,14 +44,7 @@ export async function renewDuePlans(deps: PlanDeps): Promise<void> {
     const due = await deps.db.orm
       .select({ id: users.id })
       .from(users)
-      .where(
-        and(
-          gt(users.planUntil, 0),
-          lte(users.planUntil, nowSeconds(deps)),
-          gt(users.id, after),
-          isNull(users.deletedAt),
-        ),
-      )
+      .where(and(isDue(deps, nowSeconds(deps)), gt(users.id, after)))
       .orderBy(asc(users.id))
       .limit(ROUND);
     await renewEach(deps, due);

@@ -1,16 +1,19 @@
 // The store of tasks, one for every family: rows are added, read by their owner, moved on as the upstream says, and given
 // back exactly once when they fail. Refuses to move a task that has ended, and other people's tasks.
-import { and, desc, eq, gte, inArray, lte, ne } from "drizzle-orm";
+import { and, desc, eq, exists, gte, inArray, lte, ne, or, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
 import { countRows, q } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import { logQuotaText } from "../../shared/money.ts";
 import type { Deps } from "../deps.ts";
+import { NOW_MS } from "../../db/moments.ts";
+import type { Moment } from "../../db/moments.ts";
 import { isStorable, storableRow } from "../kit/storable.ts";
 import { refundSteps, settledHourOf } from "../ledger/refund.ts";
 import { refunded } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
-import { DONE, FAILURE } from "./families.ts";
+import { CREATIVE_TASKS, DONE, DRAWINGS, FAILURE } from "./families.ts";
 import type { TaskFamily, TaskRow } from "./families.ts";
 import { byPolls, isDue, nextPoll } from "./polling.ts";
 import type { PollOutcome } from "./polling.ts";
@@ -130,6 +133,28 @@ export async function anyTask<Row extends TaskRow>(
   return rowsOf(family, rows)[0];
 }
 
+function isOpenAndDue(
+  table: ReturnType<TaskFamily<TaskRow>["columns"]>["table"],
+  nowMs: Moment,
+): SQL | undefined {
+  return and(ne(table.progress, DONE), isDue(table.nextPollMs, nowMs));
+}
+
+/** Condition: `dueTasks` would find some, of whatever family. */
+export function tasksWait({ db }: Pick<Deps, "db">): SQL | undefined {
+  const tables = [DRAWINGS.columns(db.t).table, CREATIVE_TASKS.columns(db.t).table];
+  return or(
+    ...tables.map((table) =>
+      exists(
+        db.orm
+          .select({ one: sql`1` })
+          .from(table)
+          .where(isOpenAndDue(table, NOW_MS)),
+      ),
+    ),
+  );
+}
+
 /** Open tasks whose upstream is to be polled now, those that have waited longest first. */
 export async function dueTasks<Row extends TaskRow>(
   { db, clock }: Pick<Deps, "db" | "clock">,
@@ -140,7 +165,7 @@ export async function dueTasks<Row extends TaskRow>(
   const rows = await db.orm
     .select()
     .from(table)
-    .where(and(ne(table.progress, DONE), isDue(table.nextPollMs, clock.nowMs())))
+    .where(isOpenAndDue(table, clock.nowMs()))
     .orderBy(table.nextPollMs, table.id)
     .limit(limit);
   return rowsOf(family, rows);

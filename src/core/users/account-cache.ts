@@ -72,14 +72,14 @@ export interface AccountCache {
   toldRound: number;
   /** When the last answered round asked, by the steady clock. */
   answeredMs: number;
-  /** Announcements are missing: the next round reads all active accounts. */
+  /** Announcements or a round's answers are missing: the next round reads all active accounts. */
   isLost: boolean;
   /** The last round failed. */
   isStale: boolean;
   /** While `isStale`: the last answer of the database before the first round that failed, by the steady clock. */
   awayFromMs: number;
-  /** As last heard, no other process spends from the same rows. */
-  isLone: boolean;
+  /** While `isStale`: since then no other process has spent from the same rows, as last heard, by the steady clock; now where one does. */
+  aloneFromMs: number;
   /** Of those who wait for a row of what stands here: told when a round fails. */
   readonly waiting: Set<() => void>;
 }
@@ -101,7 +101,7 @@ export function createAccountCache(limits: AccountLimits, monotonicMs: () => num
     isLost: false,
     isStale: false,
     awayFromMs: NEVER,
-    isLone: true,
+    aloneFromMs: NEVER,
     waiting: new Set(),
   };
 }
@@ -122,21 +122,25 @@ const MAX_AGE_IN_OUTAGE_MS = 60_000;
 
 /**
  * The database is away, and what is kept stands in for the row: it has not been told as changed, and was current shortly before.
- * Where nobody else spends from it any age will do, unless somebody has: a node that is gone by now spent it all the same. So the
- * nodes spend a balance once each, at most (operations R2.8).
+ * Where nobody else spends from it any age will do that nobody else has lived in: a node that is gone by now spent it all the same.
+ * So the nodes spend a balance once each, at most (operations R2.8).
  */
 function isMemoryEnough(cache: AccountCache, reading: Reading): boolean {
-  const { isStale, isLone, awayFromMs } = cache;
-  if (!isStale || reading.isChanged) return false;
-  return (
-    (isLone && reading.currentMs !== NEVER) ||
-    awayFromMs - lastCurrentMs(cache, reading) <= MAX_AGE_IN_OUTAGE_MS
-  );
+  const { isStale, aloneFromMs, awayFromMs } = cache;
+  if (!isStale || reading.isChanged || reading.currentMs === NEVER) return false;
+  const currentMs = lastCurrentMs(cache, reading);
+  return currentMs >= aloneFromMs || awayFromMs - currentMs <= MAX_AGE_IN_OUTAGE_MS;
 }
 
 /** Whatever was read and not told of was confirmed by each round that was answered since. */
 function lastCurrentMs({ answeredMs }: AccountCache, { readRound, currentMs }: Reading): number {
   return readRound === NEVER ? currentMs : Math.max(currentMs, answeredMs);
+}
+
+/** Somebody changed it: memory never decides again before it was read. */
+export function markChanged(cache: AccountCache, reading: Reading): void {
+  doubt(cache, reading);
+  reading.isChanged = true;
 }
 
 /** To be read before it decides again, unless the database is away. */
@@ -170,30 +174,33 @@ export function forgetTold(cache: AccountCache): void {
 }
 
 /** The user's one object in the process, brought up to the row. */
-export function putUser(cache: AccountCache, row: UserRow): UserEntry {
-  const { users, round } = cache;
+export function putUser(cache: AccountCache, row: UserRow, asked: Asked): UserEntry {
+  const { users } = cache;
   const found = users.get(row.id);
   if (found) {
     refreshUser(found.account, row);
-    wasRead(found, askedNow(cache));
+    wasRead(found, asked);
     // Also where nobody called: the next round may tell of the very write that was read here.
     use(cache, found);
     return found;
   }
-  const entry = addUser(cache, userAccount(row), round);
+  const entry = addUser(cache, userAccount(row), asked);
   if (users.size > cache.limits.maxUsers) evictUsers(cache);
   return entry;
 }
 
-/** Also for a user that was evicted while somebody held it, who was read in no round that counts. */
-export function addUser(cache: AccountCache, account: UserAccount, readRound: number): UserEntry {
+/** Also for a user that was evicted while somebody held it, who was read in no round that counts: without `asked`. */
+export function addUser(cache: AccountCache, account: UserAccount, asked?: Asked): UserEntry {
   const { users, active, pending, round } = cache;
-  const currentMs = readRound === NEVER ? NEVER : cache.monotonicMs();
-  const reading: Reading = { readRound, currentMs, isChanged: false };
+  const reading: Reading = {
+    readRound: asked?.round ?? NEVER,
+    currentMs: asked?.ms ?? NEVER,
+    isChanged: false,
+  };
   const entry: UserEntry = { account, tokens: new Set(), touched: true, usedRound: round, ...reading };
   users.set(account.id, entry);
   active.add(entry);
-  if (readRound === NEVER) pending.users.add(entry);
+  if (!asked) pending.users.add(entry);
   return entry;
 }
 

@@ -1,7 +1,9 @@
 // Does what was asked for many accounts, some fifty in a transaction, in the background: who works on it, and what is next.
 // Refuses to do anything twice: what is done and that it is done are one transaction (bulk-steps.ts), so a run that was
 // killed goes on where it was; ranks count for every account, and as the one who asked has them now.
-import { and, asc, eq, lt } from "drizzle-orm";
+import { and, asc, eq, exists, lt, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
+import { NOW } from "../../db/moments.ts";
 import type { AuditActor } from "../logs/audit.ts";
 import { leaseNow, nowSeconds, roleNow, takeLease } from "./bulk-lease.ts";
 import type { BulkDeps, BulkWork } from "./bulk-lease.ts";
@@ -63,13 +65,24 @@ export function runSoon(deps: BulkDeps, id: number): void {
   );
 }
 
+function isAbandoned({ db }: Pick<BulkDeps, "db">, now: SQL): SQL | undefined {
+  const { userBulks } = db.t;
+  return and(eq(userBulks.finishedAt, 0), lt(userBulks.leaseUntil, now));
+}
+
+/** Condition: a run waits for somebody to go on with it. */
+export function bulksWait(deps: Pick<BulkDeps, "db">): SQL {
+  const some = deps.db.orm.select({ one: sql`1` }).from(deps.db.t.userBulks);
+  return exists(some.where(isAbandoned(deps, leaseNow(deps, NOW))));
+}
+
 /** Goes on with runs whose node is gone. */
 export async function resumeBulks(deps: BulkDeps): Promise<void> {
   const { userBulks } = deps.db.t;
   const open = await deps.db.orm
     .select({ id: userBulks.id })
     .from(userBulks)
-    .where(and(eq(userBulks.finishedAt, 0), lt(userBulks.leaseUntil, leaseNow(deps))))
+    .where(isAbandoned(deps, leaseNow(deps, nowSeconds(deps))))
     .orderBy(asc(userBulks.id));
   for (const { id } of open) await runBulk(deps, id);
 }

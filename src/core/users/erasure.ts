@@ -1,7 +1,8 @@
 // Forgets a person and keeps the books: name, address and texts go, sums and numbers stay.
 // Refuses to leave anything half done: the account is emptied in the transaction of its deletion, its many rows a few at a
 // time afterwards, and a mark keeps the work alive over restarts, also for rows that are written late.
-import { and, asc, eq, gt, inArray, like, ne, or, sql } from "drizzle-orm";
+import { and, asc, eq, exists, gt, inArray, like, ne, or, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
@@ -177,6 +178,13 @@ async function eraseRows(deps: EraseDeps, userId: number): Promise<void> {
     if (owned.length < ROWS_AT_ONCE) return;
     last = owned.at(-1)?.id ?? last;
   }
+}
+
+/** Condition: an erasure is not through. */
+export function erasuresWait({ db }: Pick<Deps, "db">): SQL {
+  const { marks } = db.t;
+  const some = db.orm.select({ one: sql`1` }).from(marks);
+  return exists(some.where(like(marks.key, `${MARK}%`)));
 }
 
 /** Goes on with every erasure that is not over; one is over when no call of the person can still be written. */

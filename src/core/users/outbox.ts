@@ -1,13 +1,16 @@
 // The outbox: letters that must arrive, kept until the mail server took them, with growing pauses while it does not.
 // Refuses to lose one: what cannot be delivered in two days, or has no receiver, is given up and told in the operator's inbox.
 // On a quiet site all of them wait, and no time runs.
-import { and, asc, eq, isNull, lt, lte } from "drizzle-orm";
+import { and, asc, eq, exists, isNull, lt, lte, or, sql } from "drizzle-orm";
+import type { SQL } from "drizzle-orm";
 import { q } from "../../db/database.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { sendMail } from "../../net/mail.ts";
 import type { Letter } from "../../net/mail.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Deps, Inbox } from "../deps.ts";
+import { NOW } from "../../db/moments.ts";
+import type { Moment } from "../../db/moments.ts";
 import { within } from "../kit/deadline.ts";
 import { isQuiet, refuseWhenQuiet } from "../options/quiet.ts";
 import { mailServer } from "./mail-server.ts";
@@ -129,6 +132,19 @@ async function sendOne(deps: OutboxDeps, row: OutboxRow): Promise<boolean> {
   return true;
 }
 
+const isDue = ({ db }: Pick<Deps, "db">, now: Moment): SQL | undefined =>
+  and(isNull(db.t.outbox.deadAt), lte(db.t.outbox.nextAt, now));
+
+const isKeptLongEnough = ({ db }: Pick<Deps, "db">, now: Moment): SQL =>
+  lt(sql`${db.t.outbox.deadAt} + ${sql.raw(String(KEPT_SECONDS))}`, now);
+
+/** Condition: `sendDue` would find a letter to send, or one to forget. */
+export function lettersWait(deps: Pick<Deps, "db">): SQL {
+  const { outbox } = deps.db.t;
+  const some = deps.db.orm.select({ one: sql`1` }).from(outbox);
+  return exists(some.where(or(isDue(deps, NOW), isKeptLongEnough(deps, NOW))));
+}
+
 /** Sends what is due, one after another, oldest first; answers how many went. Several nodes may do so at once. */
 export async function sendDue(deps: OutboxDeps): Promise<number> {
   if (isQuiet(deps.options)) return 0;
@@ -136,13 +152,13 @@ export async function sendDue(deps: OutboxDeps): Promise<number> {
   const due = await deps.db.orm
     .select()
     .from(outbox)
-    .where(and(isNull(outbox.deadAt), lte(outbox.nextAt, nowSeconds(deps))))
+    .where(isDue(deps, nowSeconds(deps)))
     .orderBy(asc(outbox.nextAt), asc(outbox.id))
     .limit(MOST_AT_ONCE);
   let sent = 0;
   for (const row of due)
     if ((await claim(deps, row, nowSeconds(deps))) && (await sendOne(deps, row))) sent += 1;
-  await deps.db.orm.delete(outbox).where(lt(outbox.deadAt, nowSeconds(deps) - KEPT_SECONDS));
+  await deps.db.orm.delete(outbox).where(isKeptLongEnough(deps, nowSeconds(deps)));
   return sent;
 }
 

@@ -37,7 +37,7 @@ export type AdmissionDeps = Pick<
   "accounts" | "options" | "clock" | "ledger" | "logger" | "maintenance" | "routing"
 >;
 
-function refuseToken(deps: AdmissionDeps, token: TokenAccount): void {
+function refuseToken(deps: AdmissionDeps, token: TokenAccount, isPaid: boolean): void {
   const { masked } = token;
   if (token.status === TokenStatus.exhausted)
     throw new Failure("auth", "token_exhausted_status", { params: { key: masked } });
@@ -49,7 +49,7 @@ function refuseToken(deps: AdmissionDeps, token: TokenAccount): void {
     });
     throw new Failure("auth", "token_expired");
   }
-  if (!token.unlimitedQuota && token.remainQuota <= 0)
+  if (!isPaid && !token.unlimitedQuota && token.remainQuota <= 0)
     throw new Failure("auth", "token_exhausted", { params: { key: masked, quota: token.remainQuota } });
 }
 
@@ -160,11 +160,19 @@ function callerOf(deps: AdmissionDeps, token: TokenAccount | undefined, channel:
   }
 }
 
-/** Whoever has the key; throws what its calls are refused with. `channel`: which the key names. */
-export function callerWith(deps: AdmissionDeps, token: TokenAccount, channel: string | undefined): Caller {
+/**
+ * Whoever has the key; throws what its calls are refused with. `channel`: which the key names. `isPaid`: what goes on is held back
+ * already, which may be all that the key had.
+ */
+export function callerWith(
+  deps: AdmissionDeps,
+  token: TokenAccount,
+  channel: string | undefined,
+  isPaid = false,
+): Caller {
   const { user } = token;
   if (deps.maintenance.isOn) refuseInMaintenance(deps.maintenance, user.role);
-  refuseToken(deps, token);
+  refuseToken(deps, token, isPaid);
   if (user.deleted) throw new Failure("auth", "token_invalid");
   if (user.status !== UserStatus.enabled) throw new Failure("forbidden", "user_banned");
   if (user.flagged) throw new Failure("forbidden", "account_flagged");
@@ -178,11 +186,16 @@ const rangesOf = new WeakMap<readonly string[], readonly Range[]>();
 
 /** The IP list of the key; the address is only worked out when there is one. */
 export function checkAddress(caller: Caller, request: Request, visitors: Pick<Visitors, "addressOf">): void {
+  checkCallsFrom(caller, () => visitors.addressOf(request));
+}
+
+/** The same where the request is gone, and what is left of it its client's address. */
+export function checkCallsFrom(caller: Caller, addressOf: () => string): void {
   const list = caller.token?.allowIps;
   if (list === undefined || list.length === 0) return;
   let ranges = rangesOf.get(list);
   if (!ranges) rangesOf.set(list, (ranges = parseRanges(list)));
-  if (!inRanges(visitors.addressOf(request), ranges)) throw new Failure("forbidden", "ip_not_allowed");
+  if (!inRanges(addressOf(), ranges)) throw new Failure("forbidden", "ip_not_allowed");
 }
 
 /**

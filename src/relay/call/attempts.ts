@@ -31,7 +31,7 @@ export class CallFailed extends Error {
 
 /** Runs attempts until one opens; throws CallFailed with the last failure. */
 export async function runAttempts(services: CallServices, call: Call): Promise<Answer> {
-  /** Of the attempt that asked its upstream last. */
+  /** Of the request that an upstream has, and has not refused. */
   let plan: Plan | undefined;
   // Whoever names a channel has chosen; a call that goes on from a stored response takes its session along.
   if (!call.pinned || call.pinnedKey !== undefined) call.affinity = affinityOf(services.deps, call);
@@ -42,6 +42,7 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
       plan = undefined;
       resetTerms(call);
       call.lease = attempt.lease;
+      call.beganMs = attempt.beganMs;
       serveIn(call, attempt.group);
       // Waited for also where nothing has to be fetched: calls that came together go on together (lockstep.ts).
       const dropsProofs = leavesProofs(call.affinity, attempt);
@@ -54,22 +55,25 @@ export async function runAttempts(services: CallServices, call: Call): Promise<A
       const startedMs = performance.now();
       call.record.askedMs = startedMs;
       try {
-        return await openAnswer(services, call, plan, attempt.limits);
+        return await openAnswer(services, call, planned, attempt.limits);
       } catch (error) {
-        bearUsage(services, call, plan, error);
+        bearUsage(services, call, planned, error);
         if (!dropsProofs && rejectsProofs(error, call)) {
+          // It bills nothing, and nobody has the next request yet.
+          plan = undefined;
           plan = await planBare(services, call, attempt);
           return await askAgain(services, call, plan, { ...attempt, startedMs });
         }
-        if (!lacksResponses(error, call, plan)) {
+        if (!lacksResponses(error, call, planned)) {
           const failure = failureIn(error);
           if (failure instanceof Failure) call.lastFailure = failure;
           throw error;
         }
+        plan = undefined;
         resetTerms(call);
         const asChat = await planCall(services.plans, call, { ...attempt, isChatOnly: true });
         // Some models are served in the Responses API only.
-        if (asChat.dialect === plan.dialect) throw error;
+        if (asChat.dialect === planned.dialect) throw error;
         await holdForSent(services, call, asChat);
         checkWanted(services, call);
         plan = asChat;
@@ -133,7 +137,7 @@ async function askAsChat(
     chatOnly.add(channel);
     return answer;
   } catch (error) {
-    if (hasChat(error)) chatOnly.add(channel);
+    if (hasChat(error, call)) chatOnly.add(channel);
     bearUsage(services, call, plan, error);
     throw error;
   }

@@ -1,10 +1,12 @@
 // Takes a channel out of service when its upstream says that key or account no longer work; only a real change is
-// announced.
+// announced. Refuses to take a client's own words, which upstreams repeat, for what an upstream says of a key.
 import type { Channel } from "../../core/channels/rows.ts";
 import { disableKey } from "../../core/channels/state.ts";
 import type { StateDeps } from "../../core/channels/state.ts";
 import { scrub } from "../../protocol/classify.ts";
 import type { UpstreamRefusal } from "./attempt.ts";
+import { clientSaid } from "./client-words.ts";
+import type { ClientWords } from "./client-words.ts";
 
 const FATAL_CODES: ReadonlySet<string> = new Set([
   "invalid_api_key",
@@ -27,22 +29,31 @@ interface FatalRules {
   keywords: readonly string[];
 }
 
-function isFatal(refusal: UpstreamRefusal, channelType: number, { statuses, keywords }: FatalRules): boolean {
+function isFatal(
+  refusal: UpstreamRefusal,
+  client: ClientWords,
+  channelType: number,
+  { statuses, keywords }: FatalRules,
+): boolean {
   if (statuses.has(refusal.status)) return true;
   if (refusal.status === 403 && channelType === FORBIDDEN_IS_FATAL_TYPE) return true;
   if (FATAL_CODES.has(refusal.code) || FATAL_TYPES.has(refusal.type)) return true;
   const message = refusal.message.toLowerCase();
-  return message !== "" && keywords.some((keyword) => message.includes(keyword.toLowerCase()));
+  return keywords.some((keyword) => message.includes(keyword.toLowerCase()) && !clientSaid(client, keyword));
 }
 
-/** Whether the refusal takes what it refused out of service: the operator wants it, the channel allows it. */
+/**
+ * Whether the refusal takes what it refused out of service: the operator wants it, the channel allows it. `client`: who was
+ * refused; a keyword that it wrote itself says nothing.
+ */
 export function mustDisable(
   { options }: Pick<StateDeps, "options">,
   channel: Channel,
   refusal: UpstreamRefusal,
+  client: ClientWords,
 ): boolean {
   if (!channel.autoBan || !options.get("AutomaticDisableChannelEnabled")) return false;
-  return isFatal(refusal, channel.type, {
+  return isFatal(refusal, client, channel.type, {
     statuses: options.get("AutomaticDisableStatusCodes"),
     keywords: options.get("AutomaticDisableKeywords"),
   });

@@ -36,6 +36,8 @@ type HangUpReason = "draining";
 export interface Call extends Indexed {
   /** Its place under the caps of the channel and key that it is asked of. */
   lease?: Lease | undefined;
+  /** When the attempt that has it began (steady clock). */
+  beganMs?: number | undefined;
   readonly request: Request;
   readonly requestId: string;
   /** For the language of what the gateway itself says. */

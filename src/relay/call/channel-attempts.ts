@@ -18,6 +18,7 @@ import type { AttemptLimits } from "./attempt.ts";
 import { disableFor, mustDisable } from "./auto-disable.ts";
 import type { AttemptNote } from "./call.ts";
 import type { ErrorRows } from "./error-rows.ts";
+import type { ClientWords } from "./client-words.ts";
 import { keyFor, nextChannel, tokensOf } from "./choice.ts";
 import type { Choice } from "./choice.ts";
 import { restKey, tellFailed, tellNothing, tellServed } from "./findings.ts";
@@ -38,7 +39,9 @@ export interface AttemptServices {
 
 /** What is known of the request; a relayed call is one. */
 export interface AttemptedRequest {
-  readonly request: Pick<Request, "signal">;
+  readonly request: Pick<Request, "signal" | "url" | "headers">;
+  /** What it sent: its upstream may repeat it in a refusal. */
+  readonly body?: ClientWords["body"];
   readonly requestId: string;
   readonly caller: Caller;
   readonly model: string;
@@ -93,6 +96,8 @@ export interface ChannelAttempt {
   keyIndex: number;
   /** Its place under the caps of key and channel, until the attempt is over. */
   lease: Lease;
+  /** On the steady clock: what key and channel met since says more of them than its answer. */
+  beganMs: number;
   limits: AttemptLimits;
 }
 
@@ -176,9 +181,9 @@ export async function attemptChannels<T>(
       if (!request.isTest) {
         const nowMs = clock.monotonicMs();
         picker.traffic.told(channel, request.model, nowMs);
-        if (!keyring.isCalm()) tellServed(services, place, request.model, policy.tellsEnd === true);
-        if (policy.tellsEnd === true) picker.opened(channel, request.model);
-        else picker.succeeded(channel, request.model, nowMs);
+        if (!keyring.isCalm(nowMs)) tellServed(services, place, request.model, policy.tellsEnd === true);
+        if (policy.tellsEnd === true) picker.opened(channel, request.model, place.beganMs);
+        else picker.succeeded(channel, request.model, place.beganMs, nowMs);
       }
       return result;
     } catch (thrown) {
@@ -223,13 +228,17 @@ function nextPlace(run: Run): Place | undefined {
   const { channel, group } = picked;
   const chosen = keyFor(run, channel, nowMs);
   if (!chosen) {
-    run.services.picker.abandoned(channel, run.request.model);
-    if (deps.keyring.fitness(channel, run.request.model, nowMs, tokensOf(run)) === "full")
-      run.full.add(channel.id);
+    run.services.picker.abandoned(channel, run.request.model, nowMs);
+    // Whose key is chosen lacks nothing but room with that one, whatever other keys have.
+    const isFull =
+      run.request.pinnedKey !== undefined ||
+      deps.keyring.fitness(channel, run.request.model, nowMs, tokensOf(run)) === "full";
+    if (isFull) run.full.add(channel.id);
     return undefined;
   }
   const { key, index: keyIndex } = chosen;
-  return { channel, group, key, keyIndex, lease: deps.caps.take(channel, keyIndex, tokensOf(run), nowMs) };
+  const lease = deps.caps.take(channel, keyIndex, tokensOf(run), nowMs);
+  return { channel, group, key, keyIndex, lease, beganMs: nowMs };
 }
 
 /**
@@ -261,7 +270,7 @@ function boundTo(run: Run, nowMs: number): Place | undefined {
   if (!found) return undefined;
   const { channel, keyIndex } = found;
   const lease = services.deps.caps.take(channel, keyIndex, tokens, nowMs);
-  return { ...found, key: channel.keys[keyIndex] ?? "", lease };
+  return { ...found, key: channel.keys[keyIndex] ?? "", lease, beganMs: nowMs };
 }
 
 /** Waits until a channel that is full may have room; false: the time for it is over. */
@@ -276,12 +285,12 @@ async function waitForRoom(run: Run, deadlineAtMs: number): Promise<boolean> {
   return !signal.aborted;
 }
 
-function roomInMs({ services, full }: Run, nowMs: number): number {
+function roomInMs({ services, full, request }: Run, nowMs: number): number {
   const { routing, caps } = services.deps;
   return Math.min(
     ...[...full].map((id) => {
       const channel = routing.channel(id);
-      return channel ? caps.roomInMs(channel, nowMs) : 1;
+      return channel ? caps.roomInMs(channel, nowMs, request.pinnedKey) : 1;
     }),
   );
 }
@@ -364,10 +373,12 @@ function goesOn(run: Run, attempt: ChannelAttempt, failed: AttemptFailure): bool
   if (request.isTest) return false;
   services.picker.traffic.told(channel, request.model, deps.clock.monotonicMs());
   const { refusal } = failed;
-  const isFatal = refusal !== undefined && mustDisable(deps, channel, refusal);
+  const isFatal = refusal !== undefined && mustDisable(deps, channel, refusal, request);
   // A channel with more keys goes on with them: only the key that failed rests.
   const rejected = isFatal ? new AttemptFailure(failure, "rejected", refusal) : failed;
-  if (!restKey(deps, attempt, request.model, rejected)) {
+  // Another key goes on: whether the channel's model works again this attempt has not found out.
+  if (restKey(deps, attempt, request.model, rejected)) tellNothing(services, attempt, request.model);
+  else {
     exclude(run, channel);
     if (failed.verdict === "limited" && (failure.retryAfterSeconds ?? 0) > 0) patienceOf(run).asked(channel);
     tellFailed(services, attempt, request.model, failed);

@@ -11,7 +11,7 @@ const LIMITED_KEY_MS = 30_000;
 const LONGEST_QUOTA_MS = 24 * 3_600_000;
 
 type Told = Pick<AttemptServices, "deps" | "picker">;
-type Asked = Pick<ChannelAttempt, "channel" | "keyIndex">;
+type Asked = Pick<ChannelAttempt, "channel" | "keyIndex" | "beganMs">;
 
 /** An upstream's word for a model that an account may not use, or does not have. */
 const MISSING_MODEL = "model_not_found";
@@ -24,60 +24,69 @@ export function detailOf({ internal, code }: Failure): string {
 /** The key serves: what it rested for is over. `isBegun`: how the answer ends is told later. */
 export function tellServed(
   { deps }: Told,
-  { channel, keyIndex }: Asked,
+  { channel, keyIndex, beganMs }: Asked,
   model: string,
   isBegun: boolean,
 ): void {
   const { keyring, clock } = deps;
-  keyring.wake(channel, keyIndex, model);
-  if (isBegun) keyring.opened(channel, keyIndex, model);
-  else keyring.succeeded(channel, keyIndex, model, clock.monotonicMs());
+  keyring.wake(channel, keyIndex, model, beganMs);
+  if (isBegun) keyring.opened(channel, keyIndex, model, beganMs);
+  else keyring.succeeded(channel, keyIndex, model, beganMs, clock.monotonicMs());
 }
 
 /** Nothing was found out about channel and key. */
-export function tellNothing({ deps, picker }: Told, { channel, keyIndex }: Asked, model: string): void {
-  picker.abandoned(channel, model);
-  deps.keyring.abandoned(channel, keyIndex, model);
+export function tellNothing(
+  { deps, picker }: Told,
+  { channel, keyIndex, beganMs }: Asked,
+  model: string,
+): void {
+  picker.abandoned(channel, model, beganMs);
+  deps.keyring.abandoned(channel, keyIndex, model, beganMs);
 }
 
 /** What the channel's model met; a channel none of whose keys is accepted has no model that works. */
 export function tellFailed(
   told: Told,
-  { channel, keyIndex }: Asked,
+  { channel, keyIndex, beganMs }: Asked,
   model: string,
   { verdict, failure }: AttemptFailure,
 ): void {
   const { deps, picker } = told;
   const nowMs = deps.clock.monotonicMs();
-  if (verdict === "ok") {
-    picker.succeeded(channel, model, nowMs);
-    deps.keyring.succeeded(channel, keyIndex, model, nowMs);
+  // Nobody was asked: the channel itself is set up so that it cannot be.
+  if (failure.kind === "no-channel") tellNothing(told, { channel, keyIndex, beganMs }, model);
+  else if (verdict === "ok") {
+    picker.succeeded(channel, model, beganMs, nowMs);
+    deps.keyring.succeeded(channel, keyIndex, model, beganMs, nowMs);
   } else if (verdict === "down") {
     // The address itself, or the proxy before it: no status ever came.
     const isUnreached = failure.code === "do_request_failed";
-    tellDown(told, { channel, keyIndex }, model, { detail: detailOf(failure), isUnreached });
+    tellDown(told, { channel, keyIndex, beganMs }, model, { detail: detailOf(failure), isUnreached });
   }
   // Of several keys each rests for itself until its own time.
-  else if (verdict === "limited" && channel.keys.length > 1) picker.abandoned(channel, model);
+  else if (verdict === "limited" && channel.keys.length > 1)
+    tellNothing(told, { channel, keyIndex, beganMs }, model);
   else {
     const isWhole = verdict === "rejected" && deps.keyring.areAllRejected(channel);
     const { retryAfterSeconds } = failure;
     const detail = detailOf(failure);
-    picker.failed(channel, model, { reason: verdict, isWhole, retryAfterSeconds, detail }, nowMs);
+    const how = { reason: verdict, beganMs, isWhole, retryAfterSeconds, detail };
+    picker.failed(channel, model, how, nowMs);
   }
 }
 
 /** The model is down, too slow or cut off, with this key: alone where others of the channel serve it. */
 export function tellDown(
   { deps, picker }: Told,
-  { channel, keyIndex }: Asked,
+  { channel, keyIndex, beganMs }: Asked,
   model: string,
   { detail, isUnreached = false }: { detail: string; isUnreached?: boolean },
 ): void {
   const nowMs = deps.clock.monotonicMs();
   const isOfKey = deps.keyring.failed(channel, keyIndex, model, nowMs, detail);
   const isClosed = picker.restsUntil(channel, model) === 0;
-  if (!isOfKey || !isClosed) picker.failed(channel, model, { reason: "down", detail, isUnreached }, nowMs);
+  if (!isOfKey || !isClosed)
+    picker.failed(channel, model, { reason: "down", beganMs, detail, isUnreached }, nowMs);
 }
 
 /**

@@ -178,14 +178,14 @@ function runChannel(target: Target, built: ProviderRequest, dialect: DialectName
     acts.push({ mode: "system_prompt", path: Object.keys(prompted).join(", ") });
   }
   const path = headerPath(target, built.headers);
-  const facts = factsOf(call, built.model);
+  const about = { facts: factsOf(call, built.model), isModelInAddress: dialect === "gemini" };
   const template = call.affinity?.template;
   if (template) {
-    const first = runRules(template, body, path, facts);
+    const first = runRules(template, body, path, about);
     ({ body } = first);
     acts.push(...first.acts);
   }
-  const run = runRules({ fields, operations }, body, path, facts);
+  const run = runRules({ fields, operations }, body, path, about);
   acts.push(...run.acts);
   const repriced = repricedBy(dialect, before, run.body);
   return { body: run.body, done: { acts, headerActs: [], promptTokens, repriced } };

@@ -234,12 +234,13 @@ function tellEnd(
   if (call.isTest) return;
   const nowMs = deps.clock.monotonicMs();
   const { channel, keyIndex } = plan;
-  const { model } = call;
+  const { model, beganMs = 0 } = call;
   picker.traffic.told(channel, model, nowMs);
   if (reason === "completed") {
-    picker.succeeded(channel, model, nowMs);
-    deps.keyring.succeeded(channel, keyIndex, model, nowMs);
-  } else if (BROKEN.has(reason)) tellDown({ deps, picker }, plan, model, { detail: reason });
+    picker.succeeded(channel, model, beganMs, nowMs);
+    deps.keyring.succeeded(channel, keyIndex, model, beganMs, nowMs);
+  } else if (BROKEN.has(reason))
+    tellDown({ deps, picker }, { channel, keyIndex, beganMs }, model, { detail: reason });
 }
 
 /** As `settleStream`, for an answer that is no text. */

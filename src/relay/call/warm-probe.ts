@@ -56,13 +56,13 @@ function tell(
   failed: AttemptFailure | "nothing" | undefined,
 ): void {
   const { deps, picker } = services;
-  const { model, channel } = probe;
+  const { model, channel, beganMs } = probe;
   if (probe.isOfKey) tellKey(services, probe, failed);
   else if (failed === "nothing") tellNothing(services, probe, model);
   else if (!failed) {
     tellServed(services, probe, model, false);
-    picker.succeeded(channel, model, deps.clock.monotonicMs());
-  } else if (restKey(deps, probe, model, failed)) picker.abandoned(channel, model);
+    picker.succeeded(channel, model, beganMs, deps.clock.monotonicMs());
+  } else if (restKey(deps, probe, model, failed)) tellNothing(services, probe, model);
   else tellFailed(services, probe, model, failed);
 }
 
@@ -72,18 +72,18 @@ function tellKey(
   probe: WarmProbe,
   failed: AttemptFailure | "nothing" | undefined,
 ): void {
-  const { channel, keyIndex, model } = probe;
+  const { channel, keyIndex, model, beganMs } = probe;
   const { keyring, clock } = deps;
   const nowMs = clock.monotonicMs();
   const isAnswer = failed === undefined || (failed !== "nothing" && failed.verdict === "ok");
   if (failed !== undefined && failed !== "nothing") restKey(deps, probe, model, failed);
-  if (failed === undefined) keyring.wake(channel, keyIndex, model);
+  if (failed === undefined) keyring.wake(channel, keyIndex, model, beganMs);
   if (isAnswer) {
-    keyring.succeeded(channel, keyIndex, model, nowMs);
-    if (picker.restsUntil(channel, model) !== 0) picker.succeeded(channel, model, nowMs);
+    keyring.succeeded(channel, keyIndex, model, beganMs, nowMs);
+    if (picker.restsUntil(channel, model) !== 0) picker.succeeded(channel, model, beganMs, nowMs);
   } else if (failed !== "nothing" && failed?.verdict === "down")
     keyring.failed(channel, keyIndex, model, nowMs, detailOf(failed.failure));
-  else keyring.abandoned(channel, keyIndex, model);
+  else keyring.abandoned(channel, keyIndex, model, beganMs);
 }
 
 /** Undefined: it answered. "nothing": no word on the channel. */

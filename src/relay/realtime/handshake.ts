@@ -1,5 +1,4 @@
 // What a client's handshake asks for, and how it is put to an upstream: model, query, sub-protocols.
-import { presentedKey } from "../../http/relay-key.ts";
 import type { ProviderRow } from "../../providers/define.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { AttemptedRequest } from "../call/channel-attempts.ts";
@@ -95,13 +94,4 @@ export function upstreamProtocols(row: ProviderRow, offered: readonly string[], 
     ...(takesKey ? [`${KEY_PROTOCOL}${key}`] : []),
     ...offered.filter((name) => name.startsWith(BETA_PROTOCOL)),
   ];
-}
-
-/** The key alone, to ask for it again while the session runs: no memory is held for the handshake's other headers. */
-export function keyRequest(request: Request): Request {
-  const { key, channel } = presentedKey(request);
-  const suffix = channel === undefined ? "" : `-${channel}`;
-  return new Request("http://localhost/v1/realtime", {
-    headers: { authorization: `Bearer ${key}${suffix}` },
-  });
 }

@@ -1,20 +1,21 @@
 // GET /v1/realtime: the checks of every inference call, a channel that answers, then two sockets and a session between.
 // Refuses by HTTP as long as it can: the client's handshake is answered when an upstream has opened its side.
-import type { Deps } from "../../core/deps.ts";
+import type { Deps, TokenAccount } from "../../core/deps.ts";
 import { refuseBadHost } from "../../http/host.ts";
 import { relayLanguageOf } from "../../http/messages.ts";
 import { presentedKey } from "../../http/relay-key.ts";
 import { newRequestId, REQUEST_ID_HEADER } from "../../http/request-id.ts";
-import { upgradeSocket, wantsSocket } from "../../http/sockets.ts";
+import { isClosing, isHandshake, upgradeSocket, wantsSocket } from "../../http/sockets.ts";
 import { mayUseGroup } from "../../core/users/groups.ts";
 import { TokenStatus, UserStatus } from "../../shared/enums.ts";
 import type { RateClaim } from "../../core/limits/shared-rates.ts";
 import { Failure } from "../../shared/failures.ts";
-import { completionTokens } from "../../shared/usage.ts";
+import { completionTokens, promptTokens } from "../../shared/usage.ts";
 import {
-  ACCEPTED,
   admitCaller,
+  callerWith,
   checkAddress,
+  checkCallsFrom,
   checkModel,
   checkRate,
   pinnedChannel,
@@ -29,7 +30,6 @@ import type { RelayParts } from "../call/services.ts";
 import {
   chosenProtocol,
   isTranscription,
-  keyRequest,
   namedModel,
   offeredProtocols,
   requestedModel,
@@ -41,6 +41,7 @@ import { openUpstream } from "./open-upstream.ts";
 import type { OpenedUpstream } from "./open-upstream.ts";
 import { RealtimeSession } from "./session.ts";
 import type { SessionParts } from "./session.ts";
+import { drainingFailure } from "../call/call.ts";
 import { capOf } from "../call/cap.ts";
 import { namedQuote } from "../call/quote-id.ts";
 import { createTurnHolds } from "./turn-pricing.ts";
@@ -139,8 +140,7 @@ async function openFor(
 ): Promise<void> {
   const { deps } = services;
   const startedMs = performance.now();
-  if (!wantsSocket(request))
-    throw new Failure("client", "websocket_required", { status: 426, type: "invalid_request_error" });
+  checkHandshake(services, request);
   const model = requestedModel(request);
   checkModel(admitted, model);
   const pinned = admitted.pinned === undefined ? undefined : pinnedChannel(deps, admitted.pinned);
@@ -161,10 +161,20 @@ async function openFor(
     startedMs,
     wantsStream: true,
   });
-  if (!isOpen) throw new Failure("client", "websocket_required", { status: 400 });
+  if (isOpen) return;
+  checkHandshake(services, request);
+  throw new Failure("client", "client_gone", { status: 499 });
 }
 
-/** False when the client's side could not be opened: nothing is left of the session then. */
+/** Nobody is asked for who cannot be answered with a socket afterwards. */
+function checkHandshake({ parts }: Services, request: Request): void {
+  const type = "invalid_request_error";
+  if (!wantsSocket(request)) throw new Failure("client", "websocket_required", { status: 426, type });
+  if (!isHandshake(request)) throw new Failure("client", "websocket_required", { status: 400, type });
+  if (isClosing(parts.visitors.server)) throw drainingFailure();
+}
+
+/** False when the client's side could not be opened: nothing is left of the session then, its place neither. */
 async function openSession(services: Services, realtimeRequest: RealtimeRequest): Promise<boolean> {
   const { parts, holds, sessions } = services;
   const { request, requestId, offered } = realtimeRequest;
@@ -176,6 +186,7 @@ async function openSession(services: Services, realtimeRequest: RealtimeRequest)
   sessions.add(session);
   if (upgradeSocket(parts.visitors.server, request, session, headers)) return true;
   sessions.remove(session);
+  opened.lease.release();
   opened.upstream.socket.terminate();
   await opened.firstTurn.reservation.release();
   return false;
@@ -206,8 +217,11 @@ function sessionParts(
     openTurn: (id, context, outputLimit) =>
       holds.open({ caller, model, upstreamModel, requestId: id, context, outputLimit, cap, quote }),
     refusal: (turn) => holds.refusal(caller, turn),
-    charged: (usage) => usual.learn(model, completionTokens(usage)),
-    ...admissionChecks(deps, request, caller, model),
+    charged(usage) {
+      lease.used(promptTokens(usage) + completionTokens(usage));
+      usual.learn(model, completionTokens(usage));
+    },
+    ...admissionChecks(deps, request, caller, { model, address: parts.visitors.addressOf(request) }),
     ended: (session) => {
       lease.release();
       sessions.remove(session);
@@ -216,15 +230,22 @@ function sessionParts(
   };
 }
 
-/** Whether the key still admits the session that it opened. */
+/** Of a key and its owner, what decides where a session may be served, and from where it may be used. */
+function standingOf({ group, autoGroups, allowIps, user }: TokenAccount): readonly (string | number)[] {
+  return [group, autoGroups.join(), allowIps.join(), user.group, user.role];
+}
+
+/** Whether the key still admits the session that it opened, in the group that serves it and from its client's address. */
 function admissionChecks(
   deps: Deps,
   request: Request,
-  { token, group, auto }: Caller,
-  model: string,
+  { token, group }: Caller,
+  { model, address }: { model: string; address: string },
 ): Pick<SessionParts, "isUnchanged" | "readmit"> {
-  const { key } = presentedKey(request);
-  const credentials = keyRequest(request);
+  // No memory is held for the handshake itself.
+  const { key, channel } = presentedKey(request);
+  /** As last admitted: what changed since the handshake is judged by the first look. */
+  let admitted: readonly (string | number)[] = [];
   return {
     isUnchanged: () =>
       token !== undefined &&
@@ -234,19 +255,20 @@ function admissionChecks(
       token.user.status === UserStatus.enabled &&
       !token.user.deleted &&
       !token.user.flagged &&
+      standingOf(token).every((each, nth) => each === admitted[nth]) &&
       mayUseGroup(deps, token.user, group) &&
       (token.modelLimits === undefined || token.modelLimits.has(model)),
     async readmit() {
-      try {
-        const caller = await admitCaller(deps, credentials, ACCEPTED);
-        checkModel(caller, model);
-        // The session goes on where it was opened, or not at all.
-        if (auto && !groupsOf(caller).includes(group))
-          throw new Failure("forbidden", "token_group_disabled", { params: { group } });
-      } catch (error) {
-        // What is held back for the running turn may be all that the key had; the next turn decides.
-        if (!(error instanceof Failure && error.code === "token_exhausted")) throw error;
-      }
+      const known = await deps.accounts.tokenByKey(key);
+      if (!known) throw new Failure("auth", "token_invalid");
+      // What is held back for the running turn may be all that the key had; the next turn decides.
+      const caller = callerWith(deps, known, channel, true);
+      checkModel(caller, model);
+      checkCallsFrom(caller, () => address);
+      // The session goes on where it was opened, or not at all.
+      if (!groupsOf(caller).includes(group))
+        throw new Failure("forbidden", "token_group_disabled", { params: { group } });
+      admitted = standingOf(known);
     },
   };
 }

@@ -1,5 +1,6 @@
 // Whether an operation of request rules acts: its conditions about the body that is sent and the facts of the call.
-// Refuses to guess: what has another type than the condition's value does not fit it.
+// Refuses to guess: what has another type than the condition's value does not fit it. Refuses to take a body's word for a fact.
+import { segmentsOf } from "../../shared/request-rules.ts";
 import type { RuleCondition } from "../../shared/request-rules.ts";
 import { clientHeader } from "./rule-headers.ts";
 import { expanded, valueAt } from "./rule-paths.ts";
@@ -26,22 +27,54 @@ export interface RuleFacts {
 /** The sides that a condition looks at. */
 export interface RuleScene {
   body: Readonly<Record<string, unknown>>;
-  facts: RuleFacts;
+  /** Absent: an object by itself, whose members alone are asked about. */
+  facts?: RuleFacts;
   client: Headers;
+  /** The model is named by the address: a member of that name in the body is the client's, and nothing (Gemini). */
+  isModelInAddress?: boolean;
 }
 
-const HEADERS = "request_headers.";
+const HEADERS = "request_headers";
+/**
+ * Conditions that begin like this ask about the call, whatever its client writes under these names: else whoever adds
+ * "token_group" to a body would choose which rules hold for it.
+ */
+const FACTS: ReadonlySet<string> = new Set<Exclude<keyof RuleFacts, "model">>([
+  "original_model",
+  "upstream_model",
+  "user_id",
+  "user_group",
+  "token_group",
+  "using_group",
+  "request_path",
+  "retry_index",
+  "is_retry",
+  "last_error",
+  "is_channel_test",
+]);
 
-function found({ body, facts, client }: RuleScene, path: string): unknown[] {
-  const inBody = expanded(body, path).map((segments) => valueAt(body, segments));
-  const values = inBody.filter(({ exists }) => exists).map(({ value }) => value);
-  if (values.length > 0) return values;
-  if (path.startsWith(HEADERS)) {
-    const value = clientHeader(client, path.slice(HEADERS.length).toLowerCase());
+function inFacts(facts: RuleFacts, segments: readonly string[]): unknown[] {
+  const { exists, value } = valueAt(facts as unknown as Record<string, unknown>, segments);
+  return exists && value !== undefined ? [value] : [];
+}
+
+function inBody(body: RuleScene["body"], path: string): unknown[] {
+  const found = expanded(body, path).map((segments) => valueAt(body, segments));
+  return found.filter(({ exists }) => exists).map(({ value }) => value);
+}
+
+/** The model may be another one by an operation before: the body that is sent says it, where it names one at all. */
+function found({ body, facts, client, isModelInAddress }: RuleScene, path: string): unknown[] {
+  if (!facts) return inBody(body, path);
+  const segments = segmentsOf(path);
+  const [name = ""] = segments;
+  if (name === HEADERS) {
+    const value = clientHeader(client, path.slice(HEADERS.length + 1).toLowerCase());
     return value === undefined ? [] : [value];
   }
-  const { exists, value } = valueAt(facts as unknown as Record<string, unknown>, path.split("."));
-  return exists && value !== undefined ? [value] : [];
+  if (FACTS.has(name) || (name === "model" && isModelInAddress === true)) return inFacts(facts, segments);
+  const values = inBody(body, path);
+  return values.length === 0 && name === "model" ? inFacts(facts, segments) : values;
 }
 
 function fits({ mode, value: wanted }: RuleCondition, value: unknown): boolean {

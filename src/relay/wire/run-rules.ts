@@ -28,22 +28,21 @@ const MAX_PATTERN_INPUT = 64 * 1024;
 interface Run {
   draft: JsonDraft;
   path: HeaderPath;
-  facts: RuleFacts;
   acts: RuleAct[];
 }
 
-/** Throws `rule_refused` where an operation says so. */
+/** Throws `rule_refused` where an operation says so. `about`: what conditions may ask of the call (rule-conditions.ts). */
 export function runRules(
   { fields, operations }: RequestRules,
   body: Readonly<Record<string, unknown>>,
   path: HeaderPath,
-  facts: RuleFacts,
+  about: { facts: RuleFacts; isModelInAddress?: boolean },
 ): RuleRun {
-  const run: Run = { draft: draftOf(body), path, facts, acts: [] };
+  const run: Run = { draft: draftOf(body), path, acts: [] };
   const { draft, acts } = run;
   for (const key in fields) if (setAt(draft, [key], fields[key])) acts.push({ mode: "set", path: key });
   for (const operation of operations) {
-    const scene = { body: draft.root, facts, client: path.client };
+    const scene = { ...about, body: draft.root, client: path.client };
     if (!conditionsHold(scene, operation)) continue;
     if (operation.refusal) throw refusedBy(operation.refusal);
     act(run, operation);
@@ -209,14 +208,13 @@ function prune(draft: JsonDraft, { path, value }: RuleOperation): boolean {
   return isChanged;
 }
 
+/** An object by itself is judged by its own members alone. */
 function matches(value: unknown, { conditions, logic }: PruneWish): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const body = value as Record<string, unknown>;
-  return conditionsHold({ body, facts: NO_FACTS, client: NO_HEADERS }, { conditions, logic });
+  return conditionsHold({ body, client: NO_HEADERS }, { conditions, logic });
 }
 
-/** An object by itself is judged by its own members alone. */
-const NO_FACTS = {} as RuleFacts;
 const NO_HEADERS = new Headers();
 
 /** The value without the objects of lists and members that match; the same value where there are none. */

@@ -45,7 +45,7 @@ test("the first key stays the first until it rests, and takes no turn", () => {
   ring.rest(channel, 0, rest(100), 0);
   expect(ring.first(channel, "m", 0)?.key).toBe("b");
   expect(ring.next(channel, "m", 0)?.key).toBe("b");
-  ring.wake(channel, 0, "m");
+  ring.wake(channel, 0, "m", 0);
   expect(ring.first(channel, "m", 0)?.key).toBe("a");
 });
 
@@ -76,7 +76,7 @@ test("a key that is too slow for one model serves the others, under whatever nam
   expect(ring.rest(channel, 1, { ...limited, model: "other" }, 0)).toBe(true);
   expect(ring.areAllRejected(channel)).toBe(false);
   // An answer ends the rest of its own model.
-  ring.wake(channel, 0, "alias");
+  ring.wake(channel, 0, "alias", 0);
   expect(ring.first(channel, "m", 0)?.key).toBe("a");
   expect(ring.states(channel).map(({ models }) => [...models.keys()])).toEqual([[], ["m", "other"]]);
 });
@@ -106,6 +106,37 @@ test("a key whose provider named a time is not fit before it, and one whose rest
   expect(ring.fitness(channel, "other", 0)).toBe("fit");
 });
 
+test("a call that began before the rest does not end it, the next one does; by hand it ends with its time alone", () => {
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
+  const channel = channelOf("a", "b");
+  const limited = { reason: "limited", restMs: 60_000, detail: "", model: "m", untilUpstream: true } as const;
+  const reasons = (nowMs: number) =>
+    ["m", "other"].map((model) => ring.restOf(channel, 0, model, nowMs)?.reason);
+  ring.rest(channel, 0, limited, 100);
+  ring.rest(channel, 0, rest(1000), 200);
+  ring.wake(channel, 0, "m", 99);
+  expect(reasons(300)).toEqual(["rejected", "rejected"]);
+  ring.wake(channel, 0, "m", 150);
+  expect(reasons(300)).toEqual(["rejected", "rejected"]);
+  expect(reasons(1200)).toEqual([undefined, undefined]);
+  ring.rest(channel, 0, limited, 2000);
+  ring.wake(channel, 0, "m", 2000);
+  expect(reasons(2001)).toEqual([undefined, undefined]);
+  expect(ring.isCalm(2001)).toBe(true);
+  // Whatever fails or answers meanwhile: an hour is an hour.
+  const hourMs = 3_600_000;
+  ring.rest(channel, 0, { reason: "by_hand", restMs: hourMs, detail: "", untilUpstream: true }, 0);
+  ring.rest(channel, 0, rest(1000), 10);
+  expect(reasons(20)).toEqual(["by_hand", "by_hand"]);
+  ring.rest(channel, 0, rest(2 * hourMs), 20);
+  expect(reasons(30)).toEqual(["rejected", "rejected"]);
+  ring.wake(channel, 0, "m", 40);
+  expect(reasons(hourMs - 1)).toEqual(["by_hand", "by_hand"]);
+  expect(reasons(hourMs)).toEqual([undefined, undefined]);
+  ring.wake(channel, 0, "m", hourMs);
+  expect(ring.isCalm(hourMs)).toBe(true);
+});
+
 describe("a model that fails with one key of several", () => {
   const newRing = () =>
     createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
@@ -131,7 +162,7 @@ describe("a model that fails with one key of several", () => {
     ring.failed(channel, 0, "m", 5000);
     expect(ring.next(channel, "m", 14_999)?.key).toBe("b");
     expect([1, 2].map(() => ring.next(channel, "m", 15_000)?.key).toSorted()).toEqual(["a", "b"]);
-    ring.succeeded(channel, 0, "m", 15_000);
+    ring.succeeded(channel, 0, "m", 15_000, 15_000);
     expect([1, 2].map(() => ring.next(channel, "m", 15_000)?.key).toSorted()).toEqual(["a", "b"]);
   });
 
@@ -141,9 +172,12 @@ describe("a model that fails with one key of several", () => {
     const turns = () =>
       [1, 2].map(() => ring.next(channel, "m", 5000)?.key).filter((key) => key === "a").length;
     expect([turns(), turns()]).toEqual([1, 0]);
-    ring.abandoned(channel, 0, "m");
+    // Somebody who came before the one that tries it out.
+    ring.abandoned(channel, 0, "m", 4999);
+    expect(turns()).toBe(0);
+    ring.abandoned(channel, 0, "m", 5000);
     expect(turns()).toBe(1);
-    ring.opened(channel, 0, "m");
+    ring.opened(channel, 0, "m", 5000);
     expect([turns(), ring.failed(channel, 0, "m", 5000)]).toEqual([1, true]);
   });
 
@@ -151,6 +185,17 @@ describe("a model that fails with one key of several", () => {
     const ring = newRing();
     const lone = channelOf("a");
     for (let i = 0; i < 9; i++) expect(ring.failed(lone, 0, "m", 0)).toBe(false);
-    expect([ring.isCalm(), ring.fitness(lone, "m", 0)]).toEqual([true, "fit"]);
+    expect([ring.isCalm(0), ring.fitness(lone, "m", 0)]).toEqual([true, "fit"]);
   });
+});
+
+test("a lone trouble is forgotten by time, whoever fails next or nobody: a rest an hour after its end, a failure after ten minutes", () => {
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
+  const channel = channelOf("a", "b");
+  ring.rest(channel, 0, rest(1000), 0);
+  expect([0, 1000, 3_600_000].map((nowMs) => ring.isCalm(nowMs))).toEqual([false, false, false]);
+  expect(ring.isCalm(3_600_000 + 61_001)).toBe(true);
+  ring.failed(channel, 0, "m", 4_000_000);
+  expect([4_000_000, 4_600_000].map((nowMs) => ring.isCalm(nowMs))).toEqual([false, false]);
+  expect(ring.isCalm(4_660_001)).toBe(true);
 });

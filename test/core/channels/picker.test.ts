@@ -62,10 +62,11 @@ function pickerOf(specs: readonly Spec[]) {
     verdict: Verdict | "whole",
     nowMs: number,
     retryAfterSeconds?: number,
+    beganMs = nowMs,
   ): void => {
-    if (verdict === "ok") return picker.succeeded(channelOf(id), "m", nowMs);
+    if (verdict === "ok") return picker.succeeded(channelOf(id), "m", beganMs, nowMs);
     const how = verdict === "whole" ? { reason: "rejected" as const, isWhole: true } : { reason: verdict };
-    picker.failed(channelOf(id), "m", { ...how, retryAfterSeconds }, nowMs);
+    picker.failed(channelOf(id), "m", { ...how, beganMs, retryAfterSeconds }, nowMs);
   };
   const restsUntil = (id: number): number => picker.rests(id, -1)[0]?.untilMs ?? 0;
   const edit = (id: number, fields: Partial<Channel>): void => {
@@ -242,7 +243,7 @@ describe("cells: a channel and one of its upstream models", () => {
     report(1, "whole", 0);
     const asked = (model: string) => picker.pick("default", model, new Set(), 1)?.id;
     expect([asked("m"), asked("other")]).toEqual([2, 2]);
-    picker.succeeded(channelOf(1), "other", 1);
+    picker.succeeded(channelOf(1), "other", 1, 1);
     expect([asked("m"), asked("other")]).toEqual([1, 1]);
   });
 
@@ -288,7 +289,7 @@ describe("cells: a channel and one of its upstream models", () => {
     const { picker, pick, report, restsUntil } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
     for (let i = 0; i < 3; i++) report(1, "down", 0);
     expect(pick(5000)).toBe(1);
-    picker.opened(channelOf(1), "m");
+    picker.opened(channelOf(1), "m", 5000);
     expect(pick(5000)).toBe(1);
     report(1, "down", 6000);
     expect(restsUntil(1)).toBe(16_000);
@@ -298,7 +299,7 @@ describe("cells: a channel and one of its upstream models", () => {
     const { picker, pick, report } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
     for (let i = 0; i < 3; i++) {
       expect(pick()).toBe(1);
-      picker.opened(channelOf(1), "m");
+      picker.opened(channelOf(1), "m", 0);
       report(1, "down", 0);
     }
     expect(pick()).toBe(2);
@@ -308,8 +309,37 @@ describe("cells: a channel and one of its upstream models", () => {
     const { picker, pick, report } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
     for (let i = 0; i < 3; i++) report(1, "down", 0);
     expect([pick(5000), pick(5000)]).toEqual([1, 2]);
-    picker.abandoned(channelOf(1), "m");
+    // Somebody who came before the one that tries it out.
+    picker.abandoned(channelOf(1), "m", 4999);
+    expect(pick(5000)).toBe(2);
+    picker.abandoned(channelOf(1), "m", 5000);
     expect(pick(5000)).toBe(1);
+  });
+
+  test.each<Verdict | "whole">(["limited", "down", "whole"])(
+    "an answer to a call that began before ends no rest (%s), whether it begins or is over",
+    (verdict) => {
+      const { picker, pick, report } = pickerOf([{ id: 1, priority: 1 }, { id: 2 }]);
+      for (let i = 0; i < 3; i++) report(1, verdict, 100 + i, verdict === "limited" ? 60 : undefined);
+      picker.opened(channelOf(1), "m", 99);
+      report(1, "ok", 200, undefined, 99);
+      expect(pick(201)).toBe(2);
+      report(1, "ok", 300, undefined, 250);
+      expect(pick(301)).toBe(1);
+    },
+  );
+
+  test("nor does it reopen a proxy that nobody was reached through since", () => {
+    const setting = { proxy: "http://proxy.example" };
+    const { picker } = pickerOf([{ id: 1 }, { id: 2 }]);
+    const proxied = (id: number) => ({ ...channelOf(id), setting }) as Channel;
+    const unreached = { reason: "down", isUnreached: true, beganMs: 100 } as const;
+    for (let i = 0; i < 4; i++) picker.failed(proxied(1 + (i % 2)), "m", unreached, 100);
+    picker.succeeded(proxied(1), "m", 99, 102);
+    picker.failed(proxied(1), "m", { reason: "limited", beganMs: 99 }, 102);
+    expect(picker.restsUntil(proxied(2), "other")).toBe(5100);
+    picker.succeeded(proxied(1), "m", 103, 104);
+    expect(picker.restsUntil(proxied(2), "other")).toBe(0);
   });
 
   test("a call that only one channel can serve is told why and until when it may not, and takes the one try", () => {
@@ -319,5 +349,16 @@ describe("cells: a channel and one of its upstream models", () => {
     report(1, "limited", 0, 30);
     expect(claim(1)).toEqual({ model: "m", reason: "limited", untilMs: 30_000 });
     expect([claim(30_000), claim(30_000)]).toMatchObject([undefined, { reason: "limited" }]);
+  });
+
+  test("a lone failure is forgotten after ten minutes, that of a proxy too, without another one", () => {
+    const { picker, report } = pickerOf([{ id: 1 }]);
+    expect(picker.isCalm(0)).toBe(true);
+    report(1, "down", 0);
+    const behind = channelOf(1, { setting: { proxy: "http://p.example" } });
+    picker.failed(behind, "m", { reason: "down", beganMs: 1000, isUnreached: true }, 1000);
+    expect([1000, 600_000].map((nowMs) => picker.isCalm(nowMs))).toEqual([false, false]);
+    expect(picker.isCalm(661_001)).toBe(true);
+    expect(picker.cells(behind, 661_001)).toEqual([]);
   });
 });

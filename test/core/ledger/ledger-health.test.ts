@@ -104,10 +104,10 @@ test("on a full disk no call is let through that cannot be recorded: not one ans
   await held.settle(settlement(1));
   billed++;
   // The tables try again by a timer of their own.
-  for (let turn = 0; turn < 200 && books.ledger.backlog() > 0; turn++) {
+  await untilSo(async () => {
     await books.ledger.flush();
-    await new Promise<void>((resolve) => setTimeout(resolve, 10));
-  }
+    return books.ledger.backlog() === 0;
+  });
   await last?.release();
   await books.expectBalanced();
   expect(await books.user(user.id)).toMatchObject({ usedQuota: billed, requestCount: billed });

@@ -180,12 +180,12 @@ describe.each(DATABASE_KINDS)("drafts on %s", (database) => {
     const watch = {} as Parameters<typeof jobsOf>[1];
     const only = () =>
       jobsOf(app.deps, watch, () => Promise.resolve()).filter(({ name }) => name === "price-schedule");
-    const before = createScheduler({ ...app.deps, clock }, only(), () => 0);
+    const before = createScheduler({ ...app.deps, clock }, only());
     await before.look();
     await before.stop();
     const scheduled = await schedule(await draft(ratio("job", 3)), 60);
     clock.advance(3_600_000);
-    const after = createScheduler({ ...app.deps, clock }, only(), () => 0);
+    const after = createScheduler({ ...app.deps, clock }, only());
     clock.advance(15_000);
     await after.look();
     clock.advance(15_000);

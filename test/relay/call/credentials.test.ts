@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { ChannelStatus } from "../../../src/shared/enums.ts";
 import { refuse, sse } from "../../support/fake-upstream.ts";
 import type { Script } from "../../support/fake-upstream.ts";
-import { errorOf, startGateway, until } from "../support.ts";
+import { errorOf, HI, startGateway, until } from "../support.ts";
 import type { Gateway } from "../support.ts";
 
 let g: Gateway;
@@ -108,6 +108,48 @@ test("a key that is refused inside a stream is told the same way", async () => {
   });
   const response = await g.chat({ model, stream: true });
   expect([response.status, (await errorOf(response)).code]).toEqual([502, "upstream_auth"]);
+});
+
+test("keywords of a dead key are the upstream's words: what the client wrote itself takes nothing out of service", async () => {
+  await g.setOption("AutomaticDisableKeywords", "Permission denied");
+  const { model, id } = await pair({}, false);
+  g.upstream.always(
+    refuse(400, { error: { message: "Invalid value: 'PERMISSION denied'", code: "invalid" } }),
+  );
+  const json = (fields: object, headers = {}, query = "") =>
+    g.post(`/v1/chat/completions${query}`, { model, messages: HI, ...fields }, headers);
+  const form = (name: string, file: string, text: string) => {
+    const body = new FormData();
+    body.set("model", model);
+    body.set(name, text);
+    body.set("file", new File([text], file));
+    const init = { method: "POST", headers: { authorization: `Bearer ${g.key}` }, body };
+    return fetch(`${g.app.url}/v1/audio/transcriptions`, init);
+  };
+  const said = "permission\u200bDenied";
+  for (const call of [
+    () => json({ response_format: { type: "permission denied" } }),
+    () => json({ messages: [{ role: "permission denied", content: "" }] }),
+    () => json({ messages: [{ role: "user", content: [{ type: said }] }] }),
+    () => json({ "permission denied": 1 }),
+    () => json({ user: JSON.stringify({ a: said }).replace("per", String.raw`\u0070er`) }),
+    () => json({}, { "openai-beta": "permission denied" }),
+    () => json({}, {}, "?api-version=permission%20denied"),
+    () => form("permission denied", "a.mp3", ""),
+    () => form("prompt", "permission denied.mp3", ""),
+    () => form("prompt", "a.mp3", "permission denied"),
+  ]) {
+    g.upstream.requests.length = 0;
+    expect((await call()).status).toBe(400);
+    expect(g.upstream.requests).toHaveLength(1);
+  }
+  g.upstream.always(refuse(400, { error: { message: "Permission denied for key 7" } }));
+  expect((await json({ user: "permission" })).status).toBe(400);
+  await until(async () => statusOf(id) === ChannelStatus.autoDisabled || undefined);
+  // By the last call, and by none before.
+  expect(g.app.deps.routing.channel(id)?.keyRows[0]?.reason).toBe("Permission denied for key 7");
+  g.upstream.always(undefined);
+  await g.setOption("AutomaticDisableKeywords", "");
 });
 
 describe("the operator's status mapping has the last word", () => {

@@ -199,7 +199,7 @@ test("a call that is read on without its client is waited for like any other", a
   const door = gate();
   const late = await startFakeUpstream();
   late.always({ ...answer("late"), before: door });
-  const fresh = await startServerProcess({ DRAIN_SECONDS: "600", DRAIN_DELAY_SECONDS: "1" });
+  const fresh = await startServerProcess({ DRAIN_SECONDS: "600", DRAIN_DELAY_SECONDS: "3" });
   try {
     const { key: own } = await startOperator(fresh, { base_url: late.url, models: "gpt-4o-mini" });
     const leaver = new AbortController();
@@ -214,7 +214,7 @@ test("a call that is read on without its client is waited for like any other", a
     await leaving;
     expect((await fetch(`${fresh.url}/readyz`)).status).toBe(200);
     const stopped = fresh.stop();
-    // For a second balancers are told, and newcomers are served as ever.
+    // For three seconds balancers are told, and newcomers are served as ever.
     await until(() =>
       fetch(`${fresh.url}/readyz`).then(async (told) =>
         told.status === 503 ? Promise.resolve((await told.text()) === '{"status":"draining"}') : undefined,

@@ -83,6 +83,32 @@ describe("one model's trouble leaves the others of its channel alone", () => {
     ]);
   });
 
+  test.each(["stays", "stays-1\nstays-2"])(
+    "the answer to a call that began before a 429 shortens no Retry-After (%j)",
+    async (key) => {
+      const { a } = await pair(key);
+      // One that has begun, and one that is still waited for.
+      const door = gate();
+      trouble(a, stream(["half", door, "whole"]));
+      const half = await g.chat({ model: a, stream: true });
+      trouble(a, stream([door, "whole"]));
+      const none = g.chat({ model: a, stream: true });
+      await g.upstream.request(1);
+      clock.advance(1000);
+      trouble(a, refuseUntil(60));
+      await call(a);
+      const before = asked().length;
+      door.open();
+      for (const open of [half, await none]) expect(await open.text()).toContain("whole");
+      trouble(a, answer("ok"));
+      expect([await call(a), await call(a)]).toEqual([200, 200]);
+      expect(asked().slice(before)).toEqual(["fallback", "fallback"]);
+      clock.advance(60_000);
+      await call(a);
+      expect(asked().at(-1)).toStartWith("stays");
+    },
+  );
+
   test("a model that is down, under every name that is mapped to it", async () => {
     const { a, b } = await pair("mapped");
     const name = `cell-name-${serial}`;
@@ -164,6 +190,33 @@ test("when the rest is over, one of fifty calls tries the cell and the others do
   trouble(a, answer("ok"));
   expect(await call(a)).toBe(200);
   expect(asked()).toEqual(["tried"]);
+});
+
+describe("a cell whose rest is over", () => {
+  async function restOver(key: string, fields: Record<string, unknown> = {}) {
+    const { id, a } = await pair(key, fields);
+    const channel = g.app.deps.routing.channel(id);
+    if (!channel) throw new Error("no channel");
+    const { picker } = g.app.services.gateway.relay.parts;
+    const beganMs = clock.monotonicMs();
+    for (let i = 0; i < 3; i++) picker.failed(channel, a, { reason: "down", beganMs }, beganMs);
+    clock.advance(5000);
+    return { a, state: () => picker.cells(channel, clock.monotonicMs())[0]?.state };
+  }
+
+  test("is tried by the next key where the first is refused", async () => {
+    const { a, state } = await restOver("tries\nserves");
+    g.upstream.always((request) => (keyOf(request) === "tries" ? refuse(401) : answer("ok")));
+    expect([await call(a), state()]).toEqual([200, "closed"]);
+    expect(asked()).toEqual(["tries", "serves"]);
+  });
+
+  test("is not closed by a channel that nobody can be asked at", async () => {
+    const { a, state } = await restOver("pat", { type: 49 });
+    g.upstream.always(answer("ok"));
+    expect([await call(a), state()]).toEqual([200, "half_open"]);
+    expect(asked()).toEqual(["fallback"]);
+  });
 });
 
 test("a caller's own faults and a client that leaves take nothing out", async () => {

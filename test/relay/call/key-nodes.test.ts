@@ -1,7 +1,7 @@
 // The keys of a channel on two nodes with one PostgreSQL: what happens to a key on one is so on the other within a second, and
 // caps hold over both together. Refuses fixed waits, as nodes.test.ts beside it.
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { like } from "drizzle-orm";
+import { eq, like } from "drizzle-orm";
 import { ChannelStatus } from "../../../src/shared/enums.ts";
 import { startTestApp } from "../../support/app.ts";
 import type { TestApp, TestUser } from "../../support/app.ts";
@@ -101,6 +101,37 @@ test("off by hand here, off by itself there, back from either: both nodes call t
     "Bearer fails",
     "Bearer fails",
   ]);
+});
+
+test.each<[string, (id: number, tag: string) => Promise<unknown>]>([
+  ["by hand", (id) => manage(here, id, "enable_key", 0)],
+  ["with its channel", (id) => here.call("PUT", "/api/channel/", { id, status: 1 }, root)],
+  ["with its tag", (_, tag) => here.call("POST", "/api/channel/tag/enabled", { tag }, root)],
+])("a key that is switched on (%s) rests on neither node any more", async (_, switchOn) => {
+  const { enabled, autoDisabled } = ChannelStatus;
+  const { id, model } = await channel(["back", "off"], { tag: `back-${serial + 1}` });
+  const { db, routing } = here.deps;
+  const { channels, channelKeys } = db.t;
+  await db.orm.update(channelKeys).set({ status: 3 }).where(eq(channelKeys.channelId, id));
+  await db.orm.update(channels).set({ status: autoDisabled }).where(eq(channels.id, id));
+  await routing.refresh([id]);
+  await soon(id, [autoDisabled, 3, 3]);
+  const rest = { reason: "rejected", restMs: 86_400_000, detail: "" } as const;
+  const restsAt = ({ deps }: TestApp) => {
+    const found = deps.routing.channel(id);
+    return found && deps.keyring.restOf(found, 0, model, deps.clock.monotonicMs())?.reason;
+  };
+  for (const { deps } of [here, there]) {
+    const found = deps.routing.channel(id);
+    if (found) deps.keyring.rest(found, 0, rest, deps.clock.monotonicMs());
+  }
+  // What else is done to a channel wakes nobody.
+  await here.call("PUT", "/api/channel/", { id, weight: 3 }, root);
+  await until(() => Promise.resolve(there.deps.routing.channel(id)?.weight === 3 || undefined));
+  expect([restsAt(here), restsAt(there)]).toEqual(["rejected", "rejected"]);
+  await switchOn(id, `back-${serial}`);
+  await until(() => Promise.resolve(there.deps.routing.channel(id)?.status === enabled || undefined));
+  expect([restsAt(here), restsAt(there)]).toEqual([undefined, undefined]);
 });
 
 test("caps are shared out: three at once and five a minute over both nodes together, exactly", async () => {

@@ -48,7 +48,7 @@ function world() {
 }
 
 test("429 without a word: half a minute, doubled to ten as long as nothing succeeds", () => {
-  const { keyring, caps, rested, pass } = world();
+  const { keyring, caps, rested, pass, now } = world();
   const channel = channelOf(1, ["a", "b"]);
   const rests: number[] = [];
   for (let i = 0; i < 7; i++) {
@@ -58,7 +58,7 @@ test("429 without a word: half a minute, doubled to ten as long as nothing succe
   }
   expect(rests).toEqual([30, 60, 120, 240, 480, 600, 600]);
   expect(caps.useOf(channel.keyRows[0]?.id ?? 0).limited).toBe(7);
-  keyring.wake(channel, 0, "m");
+  keyring.wake(channel, 0, "m", now());
   expect(rested(channel, "limited", "upstream-limit")).toBe(30);
 });
 
@@ -84,7 +84,7 @@ test("one key in two channels for one provider is one account: it rests in both;
   expect(keyring.fitness(lone, "m", now())).not.toBe("fit");
   expect(keyring.restOf(elsewhere, 0, "m", now())).toBeUndefined();
   // Whoever finds out that it works again wakes it for all.
-  keyring.wake(second, 1, "m");
+  keyring.wake(second, 1, "m", now());
   expect([first, lone].map((channel) => keyring.fitness(channel, "m", now()))).toEqual(["fit", "fit"]);
 });
 

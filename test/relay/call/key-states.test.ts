@@ -119,6 +119,38 @@ describe.each(["sqlite", "postgres"] as const)("keys of a channel on %s", (datab
     await manage(id, "delete_key", { key_index: 0 });
   });
 
+  test("a key whose list of models is answered and whose calls are refused comes back ever more rarely, until one is served", async () => {
+    const { id, model } = await channel(["lists-alone"]);
+    const { watch } = g.app.services.gateway;
+    const isOff = () => until(() => Promise.resolve(states(id)[0] === KeyStatus.autoOff || undefined));
+    const refused = refuse(403, { error: { message: "no", type: "permission_error" } });
+    const list = { steps: [JSON.stringify({ data: [{ id: model }] })] };
+    const listAlone = () => g.upstream.always(({ method }) => (method === "GET" ? list : refused));
+    listAlone();
+    for (const minutes of [5, 10, 20]) {
+      await call(model);
+      await isOff();
+      nowMs += minutes * 60_000 - 1000;
+      await watch.probeOffKeys();
+      expect(states(id)).toEqual([KeyStatus.autoOff]);
+      nowMs += 1000;
+      await watch.probeOffKeys();
+      expect(states(id)).toEqual([KeyStatus.on]);
+      nowMs += 60_000;
+    }
+    g.upstream.reset();
+    expect((await call(model)).status).toBe(200);
+    await g.app.deps.ledger.flush();
+    listAlone();
+    nowMs += 60_000;
+    await call(model);
+    await isOff();
+    nowMs += 300_000;
+    await watch.probeOffKeys();
+    expect(states(id)).toEqual([KeyStatus.on]);
+    await manage(id, "disable_all_keys");
+  });
+
   test("a key that is off by hand is never called, and its channel goes off with the last one", async () => {
     const { id, model } = await channel(["stays", "leaves"]);
     expect((await manage(id, "disable_key", { key_index: 1 })).body.data.changed).toBe(1);

@@ -3,7 +3,16 @@
 // Refuses to retry for somebody who is gone, and to charge for an upstream's error.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { audit } from "../../../src/core/ledger/audit.ts";
-import { answer, gate, HANG, hangBeforeHeaders, refuse, sse, stream } from "../../support/fake-upstream.ts";
+import {
+  answer,
+  gate,
+  HANG,
+  hangBeforeHeaders,
+  json,
+  refuse,
+  sse,
+  stream,
+} from "../../support/fake-upstream.ts";
 import type { Gate, RecordedRequest, Script } from "../../support/fake-upstream.ts";
 import { FRAMES, script } from "./begun-streams.ts";
 import { HI, MODEL, startGateway, until } from "../support.ts";
@@ -190,6 +199,25 @@ for (const database of ["sqlite", "postgres"] as const) {
       const { eq } = await import("drizzle-orm");
       await g.app.deps.db.orm.delete(channels).where(eq(channels.id, second));
       await g.app.deps.routing.reload();
+    });
+
+    test.each<[string, string, object, Script]>([
+      ["has no Responses API", "/v1/responses", { input: "hi" }, json({ detail: "Not Found" }, 404)],
+      [
+        "cannot read a proof",
+        "/v1/responses",
+        { input: [{ type: "reasoning", id: "rs_1", summary: [], encrypted_content: "x" }], store: false },
+        json({ error: { message: "no", code: "invalid_encrypted_content" } }, 400),
+      ],
+    ])("an upstream that %s bills nothing, and is not asked again", async (_, path, body, script) => {
+      const before = await g.balance();
+      const door = gate();
+      g.upstream.script(late(door, script));
+      await leave(path, { model: MODEL, ...body });
+      door.open();
+      await until(async () => ((await reserved()) === 0 ? true : undefined));
+      expect(await g.balance()).toEqual(before);
+      expect(g.upstream.requests).toHaveLength(1);
     });
 
     test("a stream that has not begun is read on and charged what it reports", async () => {

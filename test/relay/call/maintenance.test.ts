@@ -8,6 +8,7 @@ import { HI, MODEL, startGateway } from "../support.ts";
 import type { Gateway } from "../support.ts";
 import { startRealtimeGateway } from "../realtime/support.ts";
 import { untilSo } from "../../support/turns.ts";
+import { startStretch } from "../../support/stretch.ts";
 
 const WORDS = "Back at 18:00 <b>UTC</b>";
 const CODE = "x-weir-error-code";
@@ -232,9 +233,10 @@ test("what one node closes the other closes within a second, and opens again", a
   try {
     for (const value of ["true", "false"]) {
       await here.deps.options.set("site.maintenance_enabled", value);
-      const deadline = performance.now() + 1000;
+      const startedMs = performance.now();
+      const stretch = startStretch();
       await untilSo(() => there.deps.maintenance.isOn === (value === "true"));
-      expect(performance.now()).toBeLessThan(deadline);
+      expect(performance.now() - startedMs).toBeLessThan(1000 * stretch());
     }
   } finally {
     await here.close();

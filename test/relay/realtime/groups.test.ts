@@ -1,6 +1,7 @@
 // Groups of realtime sessions, on both databases: a session stays in the group whose channel opened it, every turn is charged
 // at that group's ratio for its user, and ends where the group is closed.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { eq } from "drizzle-orm";
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { GREETING, REALTIME_USAGE, responseDone } from "../../support/fake-realtime.ts";
 import type { RealtimeConnection } from "../../support/fake-realtime.ts";
@@ -40,8 +41,8 @@ describe.each(DATABASE_KINDS)("groups of sessions on %s", (database) => {
     for (const [name, value] of Object.entries(options)) await g.setOption(name, JSON.stringify(value));
   }
 
-  async function session(): Promise<{ client: SocketClient; peer: RealtimeConnection }> {
-    const client = await g.open({ key });
+  async function session(by = key): Promise<{ client: SocketClient; peer: RealtimeConnection }> {
+    const client = await g.open({ key: by });
     const peer = await g.upstream.connections.next();
     expect(await client.next()).toEqual(GREETING);
     return { client, peer };
@@ -86,11 +87,52 @@ describe.each(DATABASE_KINDS)("groups of sessions on %s", (database) => {
     expect(row?.group).toBe("cheap");
   });
 
-  test("a session that is idle ends when its group is closed", async () => {
-    const { client, peer } = await session();
+  test("an idle session ends when its group is closed, its key loses group or address, or its owner is disabled, though its turn holds all the key had", async () => {
+    const { accounts, db } = g.app.deps;
+    const { tokens, users } = db.t;
+    const member = await g.app.createUser({ group: "dear", quota: 500_000_000 });
+    const owner = eq(users.id, member.id);
+    const change = async (set: Partial<typeof tokens.$inferInsert>, id: number) => {
+      await db.orm.update(tokens).set(set).where(eq(tokens.id, id));
+      await accounts.tokenChanged(id);
+    };
+    const changeOwner = async (set: Partial<typeof users.$inferInsert>) => {
+      await db.orm.update(users).set(set).where(owner);
+      await accounts.userChanged(member.id);
+    };
+    const made = {
+      moved: await g.app.createToken(member.id, { group: "dear" }),
+      barred: await g.app.createToken(member.id),
+      paid: await g.app.createToken(member.id, { remainQuota: 100_000_000 }),
+      grouped: await g.app.createToken(member.id),
+    };
+    const opened = {
+      moved: await session(made.moved.key),
+      barred: await session(made.barred.key),
+      paid: await session(made.paid.key),
+      grouped: await session(made.grouped.key),
+      closed: await session(),
+    };
+    const ends = async (which: keyof typeof opened) => {
+      const end = await opened[which].client.closed;
+      await opened[which].peer.closed;
+      return end;
+    };
+    // Changes that leave a session all it has end none.
+    await change({ allowIps: "127.0.0.0/8\n::1" }, made.barred.id);
+    await change({ remainQuota: 0, quotaBase: 0 }, made.paid.id);
+    await turn(opened.barred, "e");
+    await change({ group: "cheap" }, made.moved.id);
+    await change({ allowIps: "192.0.2.1" }, made.barred.id);
+    expect(await ends("moved")).toEqual({ code: 1008, reason: "token_group_disabled" });
+    expect(await ends("barred")).toEqual({ code: 1008, reason: "ip_not_allowed" });
+    await change({ group: "dear" }, made.paid.id);
+    await changeOwner({ group: "cheap" });
+    expect(await ends("grouped")).toEqual({ code: 1008, reason: "token_group_disabled" });
     await set({ UserUsableGroups: { default: "" } });
-    expect((await client.closed).code).toBe(1008);
-    await peer.closed;
+    await changeOwner({ status: 2 });
+    expect(await ends("closed")).toMatchObject({ code: 1008 });
+    expect(await ends("paid")).toEqual({ code: 1008, reason: "user_banned" });
   });
 
   test("no group with a channel: the handshake is refused as for any key", async () => {

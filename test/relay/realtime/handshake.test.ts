@@ -11,6 +11,7 @@ import { startTestApp } from "../../support/app.ts";
 import { attach, MODEL, startRealtimeGateway } from "./support.ts";
 import type { RealtimeGateway, SocketClient } from "./support.ts";
 import { untilSo } from "../../support/turns.ts";
+import { freePort } from "../../support/ports.ts";
 
 let g: RealtimeGateway;
 let other: FakeRealtime;
@@ -59,6 +60,18 @@ describe("refusals come over HTTP, in OpenAI's shape, with a request id", () => 
     const refused = await g.refused({ plain: true });
     expect(refused).toMatchObject({ status: 426, error: { code: "websocket_required" } });
     expect(refused.headers["upgrade"]).toBe("websocket");
+  });
+  test("what could never become a socket: 400, nobody is asked, and no place of the channel is taken", async () => {
+    const { query } = await pair({ maxConcurrency: 1 });
+    const before = g.upstream.connections.items.length + other.connections.items.length;
+    for (const key of ["", "c2hvcnQ=", "not base64 of sixteen!=="]) {
+      const refused = await g.refused({ query, headers: { "sec-websocket-key": key } });
+      expect(refused).toMatchObject({ status: 400, error: { code: "websocket_required" } });
+    }
+    expect(g.upstream.connections.items.length + other.connections.items.length).toBe(before);
+    const asked = g.upstream.connections.items.length;
+    await end(await g.open({ query }));
+    expect(g.upstream.connections.items).toHaveLength(asked + 1);
   });
   test("no model, two models: 400", async () => {
     expect(await g.refused({ query: "" })).toMatchObject({ status: 400, error: { param: "model" } });
@@ -167,8 +180,7 @@ describe("an upstream that refuses", () => {
   });
 
   test("by not being there: 500, or the next channel", async () => {
-    const gone = startFakeRealtime();
-    gone.stop();
+    const gone = { url: `http://127.0.0.1:${freePort()}` };
     const { query } = await pair({ baseUrl: gone.url });
     const refused = await g.refused({ query });
     expect(refused).toMatchObject({ status: 500, error: { code: "do_request_failed" } });
@@ -299,6 +311,99 @@ test("a session that transcribes is charged for each finished transcription", as
   await end(client);
 });
 
+describe("what an ordinary session hears is charged too:", () => {
+  const COMPLETED = "conversation.item.input_audio_transcription.completed";
+  const DELTA = "conversation.item.input_audio_transcription.delta";
+  const HEARD = {
+    type: "tokens",
+    input_tokens: 20,
+    input_token_details: { text_tokens: 4, audio_tokens: 16 },
+    output_tokens: 10,
+  };
+  const HEARD_QUOTA = (4 + 16 * 8 + 10 * 4) * 2.5;
+  const RESPONSE_QUOTA = (55 + 32 + 13 * 8 + 30 * 4 + 91 * 16) * 2.5;
+
+  async function hearing(
+    talk: (
+      say: (event: Record<string, unknown>) => Promise<unknown>,
+      tell: (event: Record<string, unknown>) => Promise<unknown>,
+    ) => Promise<void>,
+  ): Promise<Awaited<ReturnType<RealtimeGateway["logs"]>>> {
+    const count = (await g.logs()).length;
+    const client = await g.open();
+    const peer = g.upstream.connections.items.at(-1);
+    await talk(
+      (event) => {
+        peer?.say(event);
+        return client.nextOf(String(event["type"]));
+      },
+      async (event) => {
+        client.say(event);
+        await peer?.received.next();
+      },
+    );
+    client.socket.close(1000);
+    await Promise.all([client.closed, peer?.closed]);
+    const user = await g.app.deps.accounts.user(g.user.id);
+    await untilSo(() => user?.reserved === 0);
+    return (await g.logs()).slice(count);
+  }
+
+  test("without a response, when it ends", async () => {
+    const rows = await hearing(async (say) => {
+      await say({ type: COMPLETED, item_id: "a", usage: HEARD });
+      // Told twice, charged once.
+      await say({ type: COMPLETED, item_id: "a", usage: HEARD });
+    });
+    expect(rows.map(({ quota }) => quota)).toEqual([HEARD_QUOTA]);
+    expect(rows[0]?.other["estimated"]).toBeUndefined();
+  });
+  test("by time it counts as sound, and a second one is charged at once with the first", async () => {
+    const rows = await hearing(async (say) => {
+      await say({ type: COMPLETED, item_id: "a", usage: { type: "duration", seconds: 59.5 } });
+      await say({ type: COMPLETED, item_id: "b", usage: HEARD });
+      await say({ type: COMPLETED, item_id: "b", content_index: 1, usage: HEARD });
+    });
+    expect(rows.map(({ quota }) => quota)).toEqual([1667 * 8 * 2.5 + HEARD_QUOTA, HEARD_QUOTA]);
+  });
+  test("beside a response, in its row", async () => {
+    const rows = await hearing(async (say) => {
+      await say({ type: COMPLETED, item_id: "a", usage: HEARD });
+      await say({ type: "response.created", response: { id: "beside" } });
+      await say({ type: COMPLETED, item_id: "b", usage: HEARD });
+      await say(responseDone("beside", REALTIME_USAGE));
+    });
+    expect(rows.map(({ quota }) => quota)).toEqual([Math.round(RESPONSE_QUOTA + 2 * HEARD_QUOTA)]);
+  });
+  test("by our own count where nobody says what it took, or where it was cut", async () => {
+    const rows = await hearing(async (say, tell) => {
+      await tell({ type: "input_audio_buffer.append", audio: "A".repeat((6 * 48_000 * 4) / 3) });
+      await say({ type: COMPLETED, item_id: "a", transcript: "hello over there" });
+      await tell({ type: "input_audio_buffer.append", audio: "A".repeat((3 * 48_000 * 4) / 3) });
+      await say({ type: DELTA, item_id: "b", delta: "hello" });
+    });
+    expect(rows).toHaveLength(1);
+    expect(rows[0]?.other).toMatchObject({ estimated: true, audio_input: 166 + 83, text_output: 4 + 1 });
+  });
+  test("by a model that the key may use only", async () => {
+    const { key } = await g.app.createToken(g.user.id, {
+      modelLimitsEnabled: true,
+      modelLimits: `${MODEL},whisper-1`,
+    });
+    const client = await g.open({ key });
+    const peer = g.upstream.connections.items.at(-1);
+    const update = (model: string) => ({
+      type: "session.update",
+      session: { audio: { input: { transcription: { model } } } },
+    });
+    client.say(update("gpt-4o-transcribe"));
+    expect(await client.nextOf("error")).toMatchObject({ error: { code: "token_model_forbidden" } });
+    client.say(update("whisper-1"));
+    expect(await peer?.nextJson()).toEqual(update("whisper-1"));
+    await end(client);
+  });
+});
+
 test("five hundred idle sessions hold their amounts and give them all back", async () => {
   const clients = await Promise.all(Array.from({ length: 500 }, () => g.open()));
   const user = await g.app.deps.accounts.user(g.user.id);
@@ -311,7 +416,7 @@ test("five hundred idle sessions hold their amounts and give them all back", asy
 test("a stopping server lets a response finish, records it, and says goodbye", async () => {
   const upstream = startFakeRealtime();
   const app = await startTestApp();
-  await app.createChannel({ baseUrl: upstream.url, models: MODEL });
+  const channelId = await app.createChannel({ baseUrl: upstream.url, models: MODEL });
   const user = await app.createUser({ quota: 1_000_000 });
   const { key } = await app.createToken(user.id);
   const address = `${app.url.replace("http", "ws")}/v1/realtime?model=${MODEL}`;
@@ -328,12 +433,27 @@ test("a stopping server lets a response finish, records it, and says goodbye", a
   const peer = upstream.connections.items[1];
   peer?.say({ type: "response.created", response: { id: "last" } });
   await busy.nextOf("response.created");
+  // Its upstream answers when the server is stopping already: no socket any more, and no place is left taken.
+  upstream.greeting = undefined;
+  const late = fetch(address.replace("ws", "http"), {
+    headers: {
+      authorization: `Bearer ${key}`,
+      upgrade: "websocket",
+      "sec-websocket-key": Buffer.from("0123456789abcdef").toString("base64"),
+    },
+  });
+  await untilSo(() => upstream.connections.items.length === 3);
   const draining = drainSockets(app.server, 10_000);
+  upstream.connections.items[2]?.say(GREETING);
+  expect((await late).status).toBe(503);
+  await upstream.connections.items[2]?.closed;
   expect(await idle.closed).toEqual({ code: 1001, reason: "the gateway is restarting" });
   peer?.say(responseDone("last", REALTIME_USAGE));
   await busy.nextOf("response.done");
   expect((await busy.closed).code).toBe(1001);
   await draining;
+  const keyId = app.deps.routing.channel(channelId)?.keyRows[0]?.id ?? 0;
+  expect(app.deps.caps.useOf(keyId)).toMatchObject({ requests: 3, inFlight: 0 });
   await app.deps.ledger.flush();
   const rows = await app.deps.db.orm.select().from(app.deps.db.t.logs);
   expect(rows.filter((row) => row.type === 2)).toHaveLength(1);

@@ -40,7 +40,7 @@ function run(
   if (!rules) throw new Error(JSON.stringify(problem));
   const frozen = JSON.stringify(body);
   const path = { headers: { ...headers }, client: new Headers(client), key: "sk-up" };
-  const result = runRules(rules, body, path, FACTS);
+  const result = runRules(rules, body, path, { facts: FACTS });
   // Whatever it does, attempts share their input.
   expect(JSON.stringify(body)).toBe(frozen);
   return { ...result, headers: path.headers };
@@ -240,9 +240,47 @@ describe("conditions", () => {
       true,
     ],
     ["test", { conditions: { is_channel_test: true } }, {}, false],
+    ["a group that the body claims", { conditions: { user_group: "vip" } }, { user_group: "poor" }, true],
+    ["a user that the body claims", { conditions: { user_id: 1 } }, { user_id: 1 }, false],
+    [
+      "headers that the body claims",
+      { conditions: { "request_headers.x-team": "red" } },
+      { request_headers: { "x-team": "red" }, "request_headers.x-team": "red" },
+      false,
+    ],
+    ["the model of the body that is sent", { conditions: { model: "b" } }, { model: "b" }, true],
   ];
   test.each([...CASES])("%s", (_, more, body, expected) => {
     expect(acts(more, body)).toBe(expected);
+  });
+
+  test("each fact is the call's, whatever stands in the body under its name", () => {
+    for (const name of Object.keys(FACTS)) {
+      if (name === "model") continue;
+      const claimed = { ...FACTS, [name]: "claimed" };
+      const conditions = [{ path: name, mode: "full", value: "claimed" }];
+      expect({ name, acts: acts({ conditions }, claimed) }).toEqual({ name, acts: false });
+    }
+  });
+
+  test("before a first failure there is no last error: the body's is none either", () => {
+    const condition = { path: "last_error.code", mode: "full", value: "x" };
+    const { rules } = readRequestRules({
+      operations: [{ mode: "set", path: "hit", value: true, conditions: [condition] }],
+    });
+    const { last_error: _, ...facts } = FACTS;
+    const path = { headers: {}, client: new Headers(), key: "" };
+    const body = { last_error: { code: "x" } };
+    expect(runRules(rules as NonNullable<typeof rules>, body, path, { facts }).body).toEqual(body);
+  });
+
+  test("a model in the body is the client's word where the address names it", () => {
+    const operation = { mode: "set", path: "hit", value: true, conditions: { model: "gpt-4o-2024" } };
+    const { rules } = readRequestRules({ operations: [operation] });
+    const about = { facts: FACTS, isModelInAddress: true };
+    const path = { headers: {}, client: new Headers(), key: "" };
+    const run = runRules(rules as NonNullable<typeof rules>, { model: "other" }, path, about);
+    expect(run.body).toEqual({ model: "other", hit: true });
   });
 
   test("ask for headers of the client, but never for its key", () => {

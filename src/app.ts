@@ -203,7 +203,7 @@ function sessionSettings(env: Env, deps: Deps, secret: string): SessionSettings 
       valkey && createSharedAttempts(valkey, seal, () => deps.ledger.place().nodes),
     ),
     secret,
-    visitors: createVisitors(parseRanges(env.trustedProxies)),
+    visitors: createVisitors(parseRanges(env.trustedProxies), lookEvery),
   };
 }
 

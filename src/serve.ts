@@ -7,6 +7,7 @@ import type { WorkerEnd } from "./cluster/control.ts";
 import { steerAway, steerToAll, workerAt } from "./cluster/steer.ts";
 import type { Env } from "./env.ts";
 import { cannotListen, replaceProcess } from "./env.ts";
+import { lookEvery } from "./db/look-around.ts";
 import { listen } from "./http/listen.ts";
 import { mergedText } from "./observe/metrics.ts";
 import { drainSockets } from "./http/sockets.ts";
@@ -38,7 +39,7 @@ function collectWhenResting(): void {
   let before = process.cpuUsage();
   // The start was busy too.
   let wasBusy = true;
-  setInterval(() => {
+  lookEvery(LOOK_MS, () => {
     const now = process.cpuUsage();
     const used = now.user + now.system - before.user - before.system;
     before = now;
@@ -47,7 +48,7 @@ function collectWhenResting(): void {
       wasBusy = false;
       Bun.gc(true);
     }
-  }, LOOK_MS).unref();
+  });
 }
 
 export interface Running {

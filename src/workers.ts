@@ -31,6 +31,12 @@ function listenToSignals(parent: Parent, end: (code: number) => void): void {
   process.on("SIGHUP", () => void parent.roll());
 }
 
+/** What an operator has to know of limits in memory; undefined: through Valkey all processes keep them together. */
+export function limitsWarning({ valkey }: Pick<Env, "valkey">): string | undefined {
+  if (valkey) return undefined;
+  return "limits of requests are kept by each worker: together they let through up to so many times as much";
+}
+
 async function serveWithWorkers(): Promise<void> {
   const env = readEnv();
   const logger = createLogger(env.logLevel);
@@ -54,12 +60,8 @@ async function serveWithWorkers(): Promise<void> {
     process.exit(code);
   });
   if (!(await parent.start())) process.exit(1);
-  logger.warn(
-    "limits of requests are kept by each worker: together they let through up to so many times as much",
-    {
-      workers,
-    },
-  );
+  const warning = limitsWarning(env);
+  if (warning !== undefined) logger.warn(warning, { workers });
   logger.info("serving", {
     url: `http://${env.host === "0.0.0.0" ? "localhost" : env.host}:${port}`,
     workers,

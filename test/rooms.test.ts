@@ -140,6 +140,7 @@ const RULES: Record<string, readonly string[]> = {
     "src/core/deps.ts",
     "src/core/logs",
     "src/core/options",
+    "src/core/users",
     "src/db",
     "src/shared",
     "drizzle",
@@ -214,7 +215,8 @@ const RULES: Record<string, readonly string[]> = {
   "src/transfer": ["src/core", "src/db", "src/import", "drizzle"],
   /** Moving a site of another product in. */
   "src/import": ["src/core", "src/db", "src/shared", "drizzle", "locales"],
-  "src/jobs": ["src/core"],
+  /** Marks, and the moments that conditions name. */
+  "src/jobs": ["src/core", "src/db"],
   views: ["src/shared"],
   "src/pages": ["src/core", "src/http", "views", "islands", "src/shared"],
   "islands/lib": ["src/shared", "locales"],

@@ -16,6 +16,7 @@ import { policy } from "../http/session.ts";
 import type { SessionSettings } from "../http/session.ts";
 import { Role } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
+import { auditActorOf } from "../http/audit-actor.ts";
 
 const byHand = { trade_no: plainText(64), reason: plainText(255) };
 
@@ -58,19 +59,21 @@ export function orders(deps: Deps, session: SessionSettings) {
       // By root, who has proven themselves afresh: money that came another way.
       .post(
         "/topup/complete",
-        async ({ actor, session: current, body }) => {
+        async ({ actor, session: current, body, request, address }) => {
           await requireFreshProof(deps, { actor, session: current }, "everybody");
+          const by = auditActorOf({ actor, session: current, request, address });
           const { trade_no: tradeNo, reason, pro_rata: isProRata = false } = body;
-          await completeOrder(deps, actor, { tradeNo, reason: reasonOf(reason), isProRata });
+          await completeOrder(deps, by, { tradeNo, reason: reasonOf(reason), isProRata });
           return done();
         },
         { access: "root", body: t.Object({ ...byHand, pro_rata: t.Optional(t.Boolean()) }) },
       )
       .post(
         "/topup/refund",
-        async ({ actor, session: current, body }) => {
+        async ({ actor, session: current, body, request, address }) => {
           await requireFreshProof(deps, { actor, session: current }, "everybody");
-          await refundOrder(deps, actor, body.trade_no, reasonOf(body.reason));
+          const by = auditActorOf({ actor, session: current, request, address });
+          await refundOrder(deps, by, body.trade_no, reasonOf(body.reason));
           return done();
         },
         { access: "root", body: t.Object(byHand) },

@@ -324,6 +324,11 @@ export interface Ledger {
    * Use it whenever a row change and a credit belong together (redeem a code, finish a payment).
    */
   atomic<T>(body: (tx: Orm, credit: (entry: Credit) => Steps<void>) => Steps<T>): Promise<T>;
+  /**
+   * Call in the body of `atomic` for a user whose row changes by more than balances and counters: from the commit on memory decides
+   * nothing by what it knew of them, also where the database is away by then, and other nodes are told.
+   */
+  changed(tx: Orm, userId: number): void;
   /** Sets a limited or unlimited token's remaining quota (create and edit), keeping the audit base. */
   setTokenQuota(tx: Orm, tokenId: number, remainQuota: number): Steps<void>;
   /** Queues a log row without money; written with the next batch. Resolves when durable. */

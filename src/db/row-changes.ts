@@ -59,6 +59,7 @@ const NEW_ONES = `with fresh as materialized (
     (select ids[1]::text from row_changes where kind = '${MARK_KIND}') as mark,
     extract(epoch from clock_timestamp())::float8 * 1000 as at_ms,
     (select count(*) from fresh where ids is null)::int as many,
+    exists (select 1 from row_changes where kind <> '${MARK_KIND}') as noted,
     (select json_object_agg(kind, ids)::text from (
       select kind, array_agg(distinct id) as ids from fresh, unnest(ids) as id group by kind) as each) as told,
     case when $3::text <> '' then
@@ -116,7 +117,7 @@ export function createRowChanges<K extends NotedKind>(
     // The numbers of another server's transactions say nothing of this one's.
     if (last?.server !== server) earlier.length = 0;
     last = { snapshot, server, atMs, serverMs };
-    await trim(snapshot, atMs).catch(() => undefined);
+    if (found["noted"]) await trim(snapshot, atMs).catch(() => undefined);
     const marks = new Map(
       Object.entries(JSON.parse(String(found["marks"] ?? "{}")) as Record<string, number>),
     );

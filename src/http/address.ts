@@ -26,19 +26,24 @@ interface PeerSource {
 /** Of a visitor whose socket is gone: nobody's address, so in nobody's ranges, and one visitor in all limits. */
 const UNKNOWN_ADDRESS = "unknown";
 
+/** Some proxies write where the connection came from whole: 203.0.113.9:41234, [2001:db8::1]:443. */
+function withoutPort(entry: string): string {
+  return /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^([\d.]+):\d+$/.exec(entry)?.[1] ?? entry;
+}
+
 /**
- * Walks X-Forwarded-For from the right and takes the first address that is not a trusted proxy;
- * X-Real-IP when there is no such header.
+ * Walks X-Forwarded-For from the right and takes the first address that is not a trusted proxy, the proxy's own where it wrote
+ * something else; X-Real-IP when there is no such header.
  */
 export function clientAddress(request: Request, server: PeerSource, trusted: readonly Range[]): string {
   const peer = normalise(server.requestIP(request)?.address ?? UNKNOWN_ADDRESS);
   if (trusted.length === 0 || !inRanges(peer, trusted)) return peer;
-  const forwarded = (request.headers.get("x-forwarded-for") ?? "")
-    .split(",")
-    .map((entry) => entry.trim())
-    .filter((entry) => ipaddr.isValid(entry));
-  for (const entry of forwarded.reverse()) {
-    if (!inRanges(entry, trusted)) return normalise(entry);
+  const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
+  for (const entry of forwarded.filter((each) => each !== "").reverse()) {
+    const address = withoutPort(entry);
+    // What stands left of a word that says nothing may be the client's own.
+    if (!ipaddr.isValid(address)) return peer;
+    if (!inRanges(address, trusted)) return normalise(address);
   }
   const real = request.headers.get("x-real-ip")?.trim() ?? "";
   return ipaddr.isValid(real) ? normalise(real) : peer;

@@ -14,6 +14,7 @@ import type { Maintenance } from "../core/site/maintenance.ts";
 import { Role, UserStatus } from "../shared/enums.ts";
 import type { Language } from "../shared/enums.ts";
 import { Failure } from "../shared/failures.ts";
+import { isPaymentCallback } from "../shared/payment-callbacks.ts";
 import { BodyLimit, readConsoleBody } from "./body.ts";
 import { compressed } from "./encodings.ts";
 import { hasUsableHost } from "./host.ts";
@@ -277,7 +278,7 @@ function countCall(
   address: string,
 ): void {
   const { pathname } = new URL(request.url);
-  if (!pathname.startsWith("/api/") || UNCOUNTED.has(pathname)) return;
+  if (!pathname.startsWith("/api/") || UNCOUNTED.has(pathname) || isPaymentCallback(pathname)) return;
   if (user) limits.account(user.id);
   else limits.stranger(address);
 }
@@ -404,7 +405,7 @@ function refuseVisitInMaintenance(
   if (!maintenance.isOn || method === "OPTIONS") return;
   const path = new URL(url).pathname.replace(/\/$/, "");
   // Outside of /api the route itself refuses, in the words of the API that it is.
-  if (!path.startsWith("/api/") || OPEN_IN_MAINTENANCE.has(path)) return;
+  if (!path.startsWith("/api/") || OPEN_IN_MAINTENANCE.has(path) || isPaymentCallback(path)) return;
   refuseInMaintenance(maintenance, visitor?.role ?? Role.guest);
 }
 

@@ -68,9 +68,18 @@ export interface Visitors {
   close(): void;
 }
 
-export function createVisitors(trusted: readonly Range[]): Visitors {
+type LookEvery = (ms: number, look: () => void) => () => void;
+
+function ownInterval(ms: number, look: () => void): () => void {
+  const timer = setInterval(look, ms);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/** `lookEvery` brings the looks until what it returns is called: the timer that the process shares (db/look-around.ts). */
+export function createVisitors(trusted: readonly Range[], lookEvery: LookEvery = ownInterval): Visitors {
   let listening: Server<unknown> | undefined;
-  let timer: ReturnType<typeof setInterval> | undefined;
+  let stopLooking: (() => void) | undefined;
   /** By address; those that were answered are found when it matters, or at the next look. */
   const open = new Map<string, Set<Request>>();
   /** By address, then by what is shown: how many wait for it. */
@@ -126,8 +135,7 @@ export function createVisitors(trusted: readonly Range[]): Visitors {
   return {
     attach(started) {
       listening = started;
-      timer = setInterval(look, LOOK_MS);
-      timer.unref();
+      stopLooking = lookEvery(LOOK_MS, look);
     },
     get server() {
       return server();
@@ -181,7 +189,7 @@ export function createVisitors(trusted: readonly Range[]): Visitors {
     },
     look,
     close() {
-      clearInterval(timer);
+      stopLooking?.();
     },
   };
 }

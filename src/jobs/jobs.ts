@@ -5,7 +5,7 @@ import { probesWait } from "../core/channels/key-probes.ts";
 import { purgeRemoteObjects } from "../core/channels/remote-objects.ts";
 import type { ChannelWatch } from "../core/channels/watch.ts";
 import type { Deps } from "../core/deps.ts";
-import { buildCoarse, coarseWaits } from "../core/ledger/coarse-build.ts";
+import { buildCoarse, coarseValues, coarseWaits } from "../core/ledger/coarse-build.ts";
 import { applyDueDrafts, draftsWait } from "../core/prices/drafts.ts";
 import { auditForInbox, auditHours } from "../core/inbox/audits.ts";
 import { expireOrders } from "../core/payments/orders.ts";
@@ -76,51 +76,52 @@ function watchfulRows(deps: JobDeps, watch: ChannelWatch, pollTasks: () => Promi
       name: "key-probe",
       leaves: true,
       everySeconds: () => MINUTE,
-      waits: () => probesWait(deps),
+      waits: probesWait(deps),
       run: () => watch.probeOffKeys(),
     },
     {
       name: "outbox",
       leaves: true,
       everySeconds: () => OUTBOX_SECONDS,
-      waits: () => lettersWait(deps),
+      waits: lettersWait(deps),
       run: async () => void (await sendDue(deps)),
     },
     {
       name: "erasure",
       everySeconds: () => OUTBOX_SECONDS,
-      waits: () => erasuresWait(deps),
+      waits: erasuresWait(deps),
       run: () => resumeErasures(deps),
     },
     {
       name: "user-bulk",
       everySeconds: () => OUTBOX_SECONDS,
-      waits: () => bulksWait(deps),
+      waits: bulksWait(deps),
       run: () => resumeBulks(deps),
     },
     {
       name: "plan-periods",
       everySeconds: () => PLAN_SECONDS,
-      waits: () => plansWait(deps),
+      waits: plansWait(deps),
       run: () => renewDuePlans(deps),
     },
     {
       name: "price-schedule",
       everySeconds: () => PRICE_SECONDS,
-      waits: () => draftsWait(deps),
+      waits: draftsWait(deps),
       run: () => applyDueDrafts(deps),
     },
     {
       name: "coarse-sums",
       everySeconds: () => MINUTE,
-      waits: () => coarseWaits(deps),
+      waits: coarseWaits(deps),
+      values: () => coarseValues(deps),
       run: () => buildCoarse(deps),
     },
     {
       name: "task-poll",
       leaves: true,
       everySeconds: () => TASK_SECONDS,
-      waits: () => tasksWait(deps),
+      waits: tasksWait(deps),
       run: pollTasks,
     },
   ];

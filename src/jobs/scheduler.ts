@@ -12,9 +12,11 @@ export interface Job {
   everySeconds: () => number;
   /**
    * Condition, asked together with the marks: there is something to do. While there is nothing no turn is taken, and no mark
-   * moved; what comes later begins with the next look. Undefined: it begins whenever its interval is over.
+   * moved; what comes later begins with the next look. Undefined: it begins whenever its interval is over. It is built once:
+   * moments stand in it by their names (db/moments.ts), other values by those that `values` gives at each look.
    */
-  waits?: () => SQL | undefined;
+  waits?: SQL | undefined;
+  values?: () => Readonly<Record<string, string | number>>;
   run: () => Promise<void>;
 }
 
@@ -72,7 +74,7 @@ export function createScheduler(
       const wanted = jobs
         .map((job) => ({ job, everySeconds: job.everySeconds() }))
         .filter(({ everySeconds }) => everySeconds > 0);
-      const marks = await turns.look(wanted.map(({ job: { name, waits } }) => ({ name, waits: waits?.() })));
+      const marks = await turns.look(wanted.map(({ job }) => job));
       await Promise.all(
         wanted.map(({ job, everySeconds }) => lookAt(job, everySeconds, marks.get(job.name))),
       );

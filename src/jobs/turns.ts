@@ -2,12 +2,16 @@
 import { and, eq, like, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { Deps } from "../core/deps.ts";
+import { momentValues, NOW } from "../db/moments.ts";
+import type { Moment } from "../db/moments.ts";
 
 /** What is asked of a job at a look. */
 interface JobQuestion {
   name: string;
   /** Condition: there is something to do; undefined: that shows when it runs. */
-  waits: SQL | undefined;
+  waits?: SQL | undefined;
+  /** What the condition names beside moments. */
+  values?: () => Readonly<Record<string, string | number>>;
 }
 
 /** A job's mark as it stood at a look, and the time of day then; Unix seconds. */
@@ -33,6 +37,14 @@ export interface Turns {
 
 const PREFIX = "job:";
 
+/** Built for jobs of these names. */
+interface Question {
+  names: string;
+  ask: (
+    values: Record<string, unknown>,
+  ) => PromiseLike<{ values: string | null; now: number; waits: string }[]>;
+}
+
 /** One answer about several jobs. */
 interface Looked {
   /** By key. */
@@ -45,15 +57,16 @@ interface Looked {
 export function createTurns(deps: Pick<Deps, "db" | "clock">): Turns {
   const { marks } = deps.db.t;
 
+  /** What was asked last, built. */
+  let question: Question | undefined;
   /** What this node knows of a job's mark: its value, and how old that was when it was first seen. */
   const seen = new Map<string, { value: number; ageMs: number; sinceMs: number }>();
 
   /** The time of day in Unix seconds: the database's where nodes share one, so that it is the same for all. */
-  const wallSeconds = (): SQL<number> =>
-    (deps.db.kind === "postgres"
-      ? sql`floor(extract(epoch from now()))::bigint`
-      : sql`${Math.floor(deps.clock.nowMs() / 1000)}`
-    ).mapWith(Number) as SQL<number>;
+  const wallSeconds = (now: Moment = momentValues(deps.clock).now): SQL<number> =>
+    (deps.db.kind === "postgres" ? sql`floor(extract(epoch from now()))::bigint` : sql`${now}`).mapWith(
+      Number,
+    ) as SQL<number>;
   const keyOf = (job: string): string => PREFIX + job;
 
   /**
@@ -88,20 +101,29 @@ export function createTurns(deps: Pick<Deps, "db" | "clock">): Turns {
     return true;
   }
 
-  /** One row, whatever there is: a look at rest is this question alone, as long as nothing is due. */
-  async function ask(jobs: readonly JobQuestion[]): Promise<Looked> {
+  /** One row, whatever there is. Built once for the same jobs: at rest a look is this question alone. */
+  function build(jobs: readonly JobQuestion[]): Question["ask"] {
     const pairs = sql`${marks.key}, ${marks.value}`;
-    const all =
-      deps.db.kind === "postgres" ? sql`json_object_agg(${pairs})::text` : sql`json_group_object(${pairs})`;
+    const isShared = deps.db.kind === "postgres";
+    const all = isShared ? sql`json_object_agg(${pairs})::text` : sql`json_group_object(${pairs})`;
     const flags = jobs.map(({ waits }) => (waits ? sql`case when ${waits} then '1' else '0' end` : sql`'1'`));
-    const [row] = await deps.db.orm
+    const prepared = deps.db.orm
       .select({
         values: sql<string | null>`${all}`,
-        now: wallSeconds(),
+        now: wallSeconds(NOW),
         waits: sql<string>`${sql.join([sql`''`, ...flags], sql` || `)}`,
       })
       .from(marks)
-      .where(like(marks.key, `${PREFIX}%`));
+      .where(like(marks.key, `${PREFIX}%`))
+      .prepare("jobs");
+    return (values) => prepared.execute(values);
+  }
+
+  async function ask(jobs: readonly JobQuestion[]): Promise<Looked> {
+    const values = Object.assign(momentValues(deps.clock), ...jobs.map((job) => job.values?.())) as object;
+    const names = jobs.map(({ name }) => name).join();
+    if (question?.names !== names) question = { names, ask: build(jobs) };
+    const [row] = await question.ask({ ...values });
     return {
       values: new Map(Object.entries(JSON.parse(row?.values ?? "{}") as Record<string, number>)),
       now: row?.now ?? 0,

@@ -6,6 +6,8 @@ const DAY = 24 * HOUR;
 /** 1970-01-01 was a Thursday: the first Monday came four days later. */
 const FIRST_MONDAY = 4;
 
+/** Clients name zones, in capitals as they like. */
+const MOST_FORMATS = 500;
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 function formatOf(zone: string): Intl.DateTimeFormat {
@@ -21,6 +23,7 @@ function formatOf(zone: string): Intl.DateTimeFormat {
       minute: "numeric",
       second: "numeric",
     });
+    if (formats.size >= MOST_FORMATS) formats.clear();
     formats.set(zone, format);
   }
   return format;

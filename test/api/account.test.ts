@@ -1,5 +1,5 @@
 // Setup, sign-in, sessions, roles and user administration over the wire, on both databases.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { audit } from "../../src/core/ledger/audit.ts";
 import { startTestApp } from "../support/app.ts";
@@ -178,6 +178,24 @@ describe.each(DATABASE_KINDS)("accounts on %s", (database) => {
     expect(changed.body.success).toBe(true);
     expect((await app.call("GET", "/api/user/self", undefined, other.user)).status).toBe(401);
     expect((await login("carol", "87654321")).answer.success).toBe(true);
+  });
+
+  test("a save of group and balance tells of the change; a removed account is unknown, also where what follows its commit fails", async () => {
+    const { accounts, sessions } = app.deps;
+    const { id } = await app.createUser({ quota: 5 });
+    const { key } = await app.createToken(id);
+    const changed = spyOn(accounts, "usersChanged");
+    const save = { id, group: "vip", quota_change: 5, quota_reason: "paid by bank" };
+    expect((await app.call<Envelope>("PUT", "/api/user/", save, root)).body.success).toBe(true);
+    expect(changed.mock.calls).toEqual([[[id]]]);
+    changed.mockRestore();
+    expect(accounts.cachedUser(id)).toMatchObject({ group: "vip", quota: 10 });
+    expect(await accounts.tokenByKey(key.slice(3))).toMatchObject({ userId: id });
+    const remove = spyOn(sessions, "remove").mockRejectedValue(new Error("the database went away"));
+    expect((await app.call<Envelope>("DELETE", `/api/user/${id}`, undefined, root)).status).toBe(500);
+    remove.mockRestore();
+    expect(accounts.cachedUser(id)).toBeUndefined();
+    expect(await accounts.tokenByKey(key.slice(3))).toBeUndefined();
   });
 
   test("an administrator cannot touch a same or higher rank, and nobody can disable, delete or demote root", async () => {

@@ -211,6 +211,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await deps.accounts.userChanged(life.id);
   }
 
+  const byHand = ({ id, username, role }: Life["actor"]) =>
+    ({ id, username, role, address: "127.0.0.1", userAgent: "test", authMethod: "session" }) as const;
+
   async function take(life: Life, given: Step): Promise<unknown> {
     const { deps } = app;
     const tradeNo = "order" in given ? (life.tradeNos[given.order] ?? "") : "";
@@ -237,7 +240,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
           payload: {},
         });
       case "byHand":
-        return completeOrder(deps, life.actor, { tradeNo, reason: "test", isProRata: given.isProRata });
+        return completeOrder(deps, byHand(life.actor), {
+          tradeNo,
+          reason: "test",
+          isProRata: given.isProRata,
+        });
       case "refund":
         return takeBack(deps, { tradeNo, eventId, reason: "refund" }, (known) => ({
           refundedMinor: Math.max(known.refundedMinor, given.minor),

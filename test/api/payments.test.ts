@@ -417,6 +417,20 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     },
   );
 
+  test("a callback is taken while the site is closed, or only shown: late money is money", async () => {
+    for (const [index, key] of (["site.maintenance_enabled", "DemoSiteEnabled"] as const).entries()) {
+      const form = await order();
+      await set(key, "true");
+      const posted = await fetch(`${app.url}/api/user/epay/notify`, {
+        method: "POST",
+        body: new URLSearchParams(report(form)),
+      });
+      expect([posted.status, await posted.text()]).toEqual([200, "success"]);
+      expect(await balance()).toBe(1000 + (index + 1) * 10 * UNIT);
+      await set(key, "false");
+    }
+  });
+
   test("a database that cannot write makes the gateway repeat, and the repeat credits", async () => {
     const form = await order();
     const { atomic } = app.deps.ledger;

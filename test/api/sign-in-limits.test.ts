@@ -234,6 +234,9 @@ describe("what operators may change", () => {
     expect((await app.call("POST", "/api/user/login", "{", from("203.0.113.1"))).status).toBe(429);
     expect(await get("/api/status", from("203.0.113.1"))).toBe(200);
     expect((await fetch(`${app.url}/setup`, { headers: from("203.0.113.1").headers })).status).toBe(200);
+    // Nor are a provider's calls refused: nobody takes payments there, which is another answer.
+    for (const path of ["/api/user/epay/notify", "/api/stripe/webhook", "/api/payment/epay"])
+      expect((await app.call("POST", path, "{}", from("203.0.113.1"))).status).toBe(404);
     // Another address, and an account behind the same one.
     expect(await get("/api/notice", from("203.0.113.2"))).toBe(200);
     for (let i = 0; i < 600; i++) expect(await get("/api/user/self", from("203.0.113.1", user))).toBe(200);

@@ -1,6 +1,6 @@
 // Paying by Stripe, over the wire against a fake of it whose events the package itself signs: what credits, what waits, what is
 // taken back, and what nobody believes. On both databases.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { audit } from "../../src/core/ledger/audit.ts";
 import { askForOpenOrders } from "../../src/core/payments/rails.ts";
@@ -288,7 +288,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     });
     await tell("charge.dispute.created", dispute("warning_needs_response"));
     expect([await balance(), (await keyAnswers())[0]]).toEqual([1000 + 10 * UNIT, 200]);
+    const changed = spyOn(app.deps.accounts, "usersChanged");
     await tell("charge.dispute.created", dispute("needs_response"));
+    // From the commit on memory does not let the keys in, whatever fails behind it.
+    expect(changed.mock.calls.flatMap(([ids]) => ids)).toEqual([buyer.id]);
+    changed.mockRestore();
     expect(await balance()).toBe(1000);
     expect((await keyAnswers())[0]).toBe(403);
     await tell("charge.dispute.closed", dispute("won"));
@@ -325,6 +329,50 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await tell("refund.failed", failed);
     await tell("charge.refunded", whole, { id: `evt_${session.id}` });
     expect(await balance()).toBe(1000 + 10 * UNIT);
+  });
+
+  test("word of a refund that comes after that refund has failed takes nothing; of the next one it does", async () => {
+    const session = await order();
+    await tell(COMPLETED, paid(session));
+    const refund = { id: `re_of_${session.id}`, payment_intent: session.payment_intent, amount: 1000 };
+    const whole = { metadata: session.metadata, amount_refunded: 1000, refunded: true };
+    await tell("refund.failed", { ...refund, status: "failed" });
+    await tell("charge.refunded", whole, { timestamp: now() - 60 });
+    expect([await balance(), await stateOf(session)]).toEqual([1000 + 10 * UNIT, "success"]);
+    await tell("charge.refunded", whole, { timestamp: now() + 60 });
+    expect([await balance(), await stateOf(session)]).toEqual([1000, "refunded"]);
+  });
+
+  test("a refund by root that failed is asked for anew, not read again from the provider's memory", async () => {
+    const session = await order();
+    await tell(COMPLETED, paid(session));
+    const asked = stripe.refunds.length;
+    const body = { trade_no: session.client_reference_id, reason: "asked for" };
+    for (const tries of [1, 2]) {
+      const answer = await app.call("POST", "/api/user/topup/refund", body, root);
+      expect(answer.body).toMatchObject({ success: true });
+      expect([stripe.refunds.length - asked, await balance()]).toEqual([tries, 1000]);
+      if (tries === 2) break;
+      const refund = {
+        id: `re_${stripe.refunds.length}`,
+        payment_intent: session.payment_intent,
+        amount: 1000,
+      };
+      await tell("refund.failed", { ...refund, status: "failed" });
+      expect(await balance()).toBe(1000 + 10 * UNIT);
+    }
+    // Who asked for it stands in the trail, each time.
+    const { logs } = app.deps.db.t;
+    await app.deps.ledger.flush();
+    const rows = await app.deps.db.orm.select().from(logs).where(eq(logs.userId, buyer.id));
+    const told = rows.filter(({ other }) => other.includes('"order.refund"'));
+    expect(told).toHaveLength(2);
+    for (const { other } of told)
+      expect(JSON.parse(other)).toMatchObject({
+        op: { action: "order.refund", params: { order: session.client_reference_id, reason: "asked for" } },
+        admin_info: { admin_username: root.username },
+        auth_method: "session",
+      });
   });
 
   test("a dispute's end before its beginning, and either of them again", async () => {

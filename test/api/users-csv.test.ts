@@ -85,6 +85,14 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       quota: 2.5 * UNITS_PER_DOLLAR,
       remark: "=cmd|calc",
     });
+    // Root is told of credit by an administrator, whoever got it.
+    const { inboxItems } = app.deps.db.t;
+    const told = await until(async () => {
+      const items = await app.deps.db.orm.select().from(inboxItems).where(eq(inboxItems.kind, "balance"));
+      return items.length === 2 ? items.map(({ subject }) => subject) : undefined;
+    });
+    const ids = await Promise.all(["anna", "known"].map(async (name) => (await rowOf(name))?.id));
+    expect(told.toSorted()).toEqual(ids.map((id) => `${admin.id}:${id}`).toSorted());
     expect(await rowOf("bert")).toMatchObject({
       passwordHash: "",
       email: "bert@mail.example",

@@ -3,6 +3,7 @@
 import { afterEach, expect, test } from "bun:test";
 import { createParent } from "../../src/cluster/parent.ts";
 import type { Parent } from "../../src/cluster/parent.ts";
+import { limitsWarning } from "../../src/workers.ts";
 
 /** Serves, and ends when it is told to, or when a signal comes; `more` is run when it serves. */
 const worker = (more = "") => `
@@ -144,3 +145,9 @@ test("a roll kills a worker that hangs and goes on with its successor and the ot
   // One that was killed did not crash: nobody starts a third.
   expect(said.filter(({ text }) => text.startsWith("a worker ended"))).toEqual([]);
 }, 20_000);
+
+test("limits that multiply by workers are warned of, and not where Valkey keeps them for all", () => {
+  expect(limitsWarning({ valkey: undefined })).toContain("kept by each worker");
+  const valkey = { url: "redis://127.0.0.1" } as unknown as Parameters<typeof limitsWarning>[0]["valkey"];
+  expect(limitsWarning({ valkey })).toBeUndefined();
+});

@@ -186,6 +186,17 @@ test("what a transaction was answered is a sign of life: who reads behind it is 
   await cable.stop();
 });
 
+test("what is asked one after another goes over the connection that was used last, what is asked at once over as many as there are", async () => {
+  const client = open(3);
+  const pid = async () => Number((await client.unsafe("select pg_backend_pid() as pid"))[0]?.["pid"]);
+  const atOnce = () => Promise.all([pid(), pid(), pid()]);
+  expect(new Set(await atOnce()).size).toBe(3);
+  const last = await pid();
+  for (let nth = 0; nth < 6; nth++) expect(await pid()).toBe(last);
+  expect(new Set(await atOnce()).size).toBe(3);
+  await client.end();
+});
+
 test("whatever runs when connections are cut gets an answer, and the next queries are answered right", async () => {
   const client = open(3);
   for (let round = 0; round < ROUNDS; round++) {

@@ -1,12 +1,25 @@
 // Guarantees of what comes round by itself: in its interval, once at a time, on one node, and not after the stop.
 import { afterEach, describe, expect, test } from "bun:test";
 import { eq, exists, sql } from "drizzle-orm";
+import type { Sql } from "postgres";
 import { createScheduler } from "../../src/jobs/scheduler.ts";
 import type { Job, Scheduler } from "../../src/jobs/scheduler.ts";
 import { startTestApp } from "../support/app.ts";
 import { FORTY_DAYS_MS, testClock } from "../support/clock.ts";
 import type { TestApp } from "../support/app.ts";
 import { untilSo } from "../support/turns.ts";
+
+/** So many statements about jobs have been sent since, on PostgreSQL. */
+function countQuestions(app: TestApp): () => number {
+  let count = 0;
+  const { client } = (app.deps.db.orm as unknown as { session: { client: Sql } }).session;
+  const unsafe = client.unsafe.bind(client);
+  client.unsafe = (...statement) => {
+    if (statement[1]?.some((value) => typeof value === "string" && value.startsWith("job:"))) count++;
+    return unsafe(...statement);
+  };
+  return () => count;
+}
 
 for (const database of ["sqlite", "postgres"] as const) {
   describe(`on ${database}`, () => {
@@ -148,7 +161,7 @@ for (const database of ["sqlite", "postgres"] as const) {
       const job: Job = {
         name: "idle",
         everySeconds: () => 60,
-        waits: () => exists(work),
+        waits: exists(work),
         run: () => Promise.resolve(void runs++),
       };
       const nodes = [1, 2].map(() => createScheduler({ ...app.deps, clock }, [job]));
@@ -158,11 +171,14 @@ for (const database of ["sqlite", "postgres"] as const) {
       await look();
       const first = await mark();
       expect(nodes[0]?.succeeded.has("idle")).toBe(false);
+      const questions = database === "postgres" ? countQuestions(app) : undefined;
       for (let minutes = 0; minutes < 3; minutes++) {
         clock.advance(60_000);
         await look();
       }
       expect(runs).toBe(0);
+      // A look of a node is one question, and nothing is written.
+      if (questions) expect(questions()).toBe(3 * nodes.length);
       expect(await mark()).toBe(first);
       // Nothing is late either: what is watched is that the looks come.
       expect(nodes.map(({ succeeded }) => succeeded.get("idle"))).toEqual(

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq, sql } from "drizzle-orm";
 import type { Table } from "drizzle-orm";
+import { momentValues } from "../../src/db/moments.ts";
 import { jobsOf } from "../../src/jobs/jobs.ts";
 import { KeyStatus } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";
@@ -23,12 +24,15 @@ for (const database of ["sqlite", "postgres"] as const) {
     async function waiting(): Promise<string[]> {
       const jobs = jobsOf(app.deps, app.services.gateway.watch, () => Promise.resolve());
       const found: string[] = [];
-      for (const { name, waits } of jobs) {
-        const condition = waits?.();
+      for (const { name, waits: condition, values } of jobs) {
         if (!condition) continue;
         const { marks } = app.deps.db.t;
         const flag = sql<string>`case when ${condition} then 'yes' else 'no' end`;
-        const [row] = await app.deps.db.orm.select({ flag, count: sql`count(*)` }).from(marks);
+        const asked = app.deps.db.orm
+          .select({ flag, count: sql`count(*)` })
+          .from(marks)
+          .prepare(name);
+        const [row] = await asked.execute({ ...momentValues(app.deps.clock), ...values?.() });
         if (row?.flag === "yes") found.push(name);
       }
       return found;

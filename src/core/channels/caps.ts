@@ -33,10 +33,17 @@ class MinuteSum {
   add(amount: number, nowMs: number): void {
     this.of(nowMs);
     const slot = this.#at % SLOTS;
-    // What is given back may have been added in a slot that has gone since.
-    const before = this.#slots[slot] ?? 0;
-    const after = Math.max(0, before + amount);
-    this.#slots[slot] = after;
+    this.#slots[slot] = (this.#slots[slot] ?? 0) + amount;
+    this.#sum += amount;
+  }
+
+  /** What was added at that moment never was; nothing where its second has left the minute already. */
+  takeBack(amount: number, addedMs: number): void {
+    const at = Math.floor(addedMs / SLOT_MS);
+    if (at <= this.#at - SLOTS || at > this.#at) return;
+    const before = this.#slots[at % SLOTS] ?? 0;
+    const after = Math.max(0, before - amount);
+    this.#slots[at % SLOTS] = after;
     this.#sum += after - before;
   }
 
@@ -76,16 +83,22 @@ class Use implements CapUse {
     this.minute.tokens.add(tokens, nowMs);
   }
 
+  /** Nothing would be lost but how much it was asked since the start. */
+  isIdle(nowMs: number): boolean {
+    if (this.inFlight > 0 || this.fullUntilMs > nowMs) return false;
+    return !this.minute || this.minute.requests.of(nowMs) + this.minute.tokens.of(nowMs) === 0;
+  }
+
   end(tokens: number): void {
     this.inFlight--;
     this.openTokens -= tokens;
   }
 
-  /** It never was. */
-  undo(tokens: number, nowMs: number): void {
+  /** It never was; `atMs`: when it began. */
+  undo(tokens: number, atMs: number): void {
     this.requests--;
-    this.minute?.requests.add(-1, nowMs);
-    this.minute?.tokens.add(-tokens, nowMs);
+    this.minute?.requests.takeBack(1, atMs);
+    this.minute?.tokens.takeBack(tokens, atMs);
   }
 }
 
@@ -102,6 +115,8 @@ export interface Lease {
   release(): void;
   /** What it took in the end, in the place of what was expected of it. */
   spend(tokens: number): void;
+  /** So many tokens more were taken by a part of it (a turn of a session) that is over; it goes on. */
+  used(tokens: number): void;
 }
 
 /** What a key is doing, as this node knows it. */
@@ -163,6 +178,88 @@ function createWaiters(): Pick<CapState, "wait"> & { wakeOne(channelId: number):
 
 const NO_USE: KeyUse = { requests: 0, limited: 0, inFlight: 0 };
 
+/** Keys that were deleted are among them; idle ones make room from here on. */
+const MOST_USES = 50_000;
+/** Looked at for one that is new. */
+const LOOKS = 64;
+
+function makeRoom(uses: Map<number, Use>, nowMs: number): void {
+  let looks = LOOKS;
+  for (const [id, use] of uses) {
+    if (looks-- <= 0) return;
+    uses.delete(id);
+    if (!use.isIdle(nowMs)) uses.set(id, use);
+  }
+}
+
+/** A key or channel in which a place was taken. */
+interface Taken {
+  use: Use;
+  caps: Caps;
+  id: number;
+}
+
+/** What a lease has of the state that it was taken of. */
+interface LeaseDeps {
+  shared: SharedCaps | undefined;
+  monotonicMs: () => number;
+  isOver: (taken: Taken, tokens: number, atMs: number) => boolean;
+  /** Its place is free. */
+  freed: () => void;
+}
+
+/** Of a place that was taken at `atMs` for so many tokens. */
+function leaseOf(
+  { taken, tokens, atMs }: { taken: readonly Taken[]; tokens: number; atMs: number },
+  { shared, monotonicMs, isOver, freed }: LeaseDeps,
+): Lease {
+  let isOpen = true;
+  /** That count in the end; what the release told of them. */
+  let counted = tokens;
+  /** From now on, or, fewer than none, where they were expected. */
+  const count = (more: number): void => {
+    const nowMs = monotonicMs();
+    for (const { use } of taken)
+      if (more > 0) use.minute?.tokens.add(more, nowMs);
+      else use.minute?.tokens.takeBack(-more, atMs);
+  };
+  return {
+    release() {
+      if (!isOpen) return;
+      isOpen = false;
+      for (const { use } of taken) use.end(tokens);
+      shared?.ended(taken, counted);
+      freed();
+    },
+    confirm: () =>
+      shared?.ask(taken, tokens, {
+        refused(refuser, waitMs) {
+          const nowMs = monotonicMs();
+          refuser.fullUntilMs = nowMs + Math.min(ASK_AGAIN_MS, waitMs);
+          refuser.opensAtMs = nowMs + waitMs;
+          isOpen = false;
+          for (const { use } of taken) {
+            use.end(tokens);
+            use.undo(tokens, atMs);
+          }
+        },
+        overShare: () => taken.find((each) => isOver(each, tokens, atMs))?.use,
+      }),
+    spend(spent) {
+      const more = spent - counted;
+      if (more === 0) return;
+      counted = spent;
+      count(more);
+      if (!isOpen) shared?.ended(taken, more);
+    },
+    used(some) {
+      if (some <= 0) return;
+      count(some);
+      shared?.ended(taken, some);
+    },
+  };
+}
+
 /** `place`: this node among those that live now; `shared`: where all of them ask. */
 export function createCaps(
   { place }: { place: () => NodePlace },
@@ -188,11 +285,8 @@ export function createCaps(
   }
 
   /** Who counts a call already has more than the node's share with it. */
-  function isOver(
-    use: Use,
-    { maxConcurrency, rpmLimit, tpmLimit }: Caps,
-    { tokens, id, atMs }: { tokens: number; id: number; atMs: number },
-  ): boolean {
+  function isOver({ use, caps, id }: Taken, tokens: number, atMs: number): boolean {
+    const { maxConcurrency, rpmLimit, tpmLimit } = caps;
     const here = place();
     if (maxConcurrency > 0 && use.inFlight > shareOf(maxConcurrency, here, id)) return true;
     if (rpmLimit > 0 && (use.minute?.requests.of(atMs) ?? 0) > shareOf(rpmLimit, here, id)) return true;
@@ -202,7 +296,10 @@ export function createCaps(
 
   function useIn(uses: Map<number, Use>, id: number): Use {
     let use = uses.get(id);
-    if (!use) uses.set(id, (use = new Use(`lim:${uses === byKey ? "channel-key" : "channel"}:${id}`)));
+    if (!use) {
+      if (uses.size >= MOST_USES) makeRoom(uses, monotonicMs());
+      uses.set(id, (use = new Use(`lim:${uses === byKey ? "channel-key" : "channel"}:${id}`)));
+    }
     return use;
   }
 
@@ -223,44 +320,10 @@ export function createCaps(
       ofChannel?.begin(channel.caps, tokens, atMs);
       const taken = [{ use: ofKey, caps: key ?? channel.caps, id: key?.id ?? 0 }];
       if (ofChannel) taken.push({ use: ofChannel, caps: channel.caps, id: channel.id });
-      let isOpenLease = true;
-      /** That count in the end; what the release told of them. */
-      let counted = tokens;
-      const release = (): void => {
-        if (!isOpenLease) return;
-        isOpenLease = false;
-        for (const { use } of taken) use.end(tokens);
-        shared?.ended(taken, counted);
-        waiters.wakeOne(channel.id);
-      };
-      return {
-        release,
-        confirm: () =>
-          shared?.ask(taken, tokens, {
-            refused(refuser, waitMs) {
-              const nowMs = monotonicMs();
-              refuser.fullUntilMs = nowMs + Math.min(ASK_AGAIN_MS, waitMs);
-              refuser.opensAtMs = nowMs + waitMs;
-              isOpenLease = false;
-              for (const { use } of taken) {
-                use.end(tokens);
-                use.undo(tokens, atMs);
-              }
-            },
-            overShare: () => {
-              const over = taken.find(({ use, caps, id }) => isOver(use, caps, { tokens, id, atMs }));
-              return over?.use;
-            },
-          }),
-        spend(spent) {
-          const nowMs = monotonicMs();
-          const more = spent - counted;
-          if (more === 0) return;
-          counted = spent;
-          for (const { use } of taken) use.minute?.tokens.add(more, nowMs);
-          if (!isOpenLease) shared?.ended(taken, more);
-        },
-      };
+      return leaseOf(
+        { taken, tokens, atMs },
+        { shared, monotonicMs, isOver, freed: () => waiters.wakeOne(channel.id) },
+      );
     },
     countLimited(keyId) {
       useIn(byKey, keyId).limited++;
@@ -274,6 +337,8 @@ export function createCaps(
       ].flatMap(([use, { rpmLimit, tpmLimit }]) => [
         (use?.opensAtMs ?? 0) - atMs,
         use?.minute && (rpmLimit > 0 || tpmLimit > 0) ? use.minute.requests.roomInMs(atMs) : 0,
+        // Turns of a session have no request of their own.
+        use?.minute && tpmLimit > 0 ? use.minute.tokens.roomInMs(atMs) : 0,
       ]);
       const timed = waits.filter((ms) => ms > 0);
       return timed.length === 0 ? ASK_AGAIN_MS : Math.max(1, Math.min(...timed));

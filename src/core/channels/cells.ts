@@ -65,9 +65,10 @@ export function cellStates({ picker, keyring, clock }: CellDeps, channel: Channe
 
 /** How many cells of the channel nobody is sent to now. */
 export function restingCells({ picker, clock }: Omit<CellDeps, "keyring">, channel: Channel): number {
-  return picker.isCalm()
+  const nowMs = clock.monotonicMs();
+  return picker.isCalm(nowMs)
     ? 0
-    : picker.cells(channel, clock.monotonicMs()).filter(({ state }) => state === "open").length;
+    : picker.cells(channel, nowMs).filter(({ state }) => state === "open").length;
 }
 
 /**

@@ -17,6 +17,7 @@ import type { Breaker, CellState, Outcome, RestReason } from "./breaker.ts";
 import { createProxyHealth } from "./proxy-health.ts";
 import { isSameAccess } from "./keyring.ts";
 import { upstreamModel } from "./rows.ts";
+import { atMostEachMinute } from "./tidying.ts";
 import type { Channel } from "./rows.ts";
 import type { Routing } from "./routing.ts";
 
@@ -60,8 +61,8 @@ export interface CellReport {
 
 /** Models are those of requests. `beganMs`: when the attempt began (steady clock); a rest that began later outlives its answer. */
 export interface ChannelHealth {
-  /** Nothing rests anywhere: nobody need be asked about. */
-  isCalm(): boolean;
+  /** There was no trouble lately, anywhere: nobody need be asked about. */
+  isCalm(nowMs: number): boolean;
   /** Whether the channel may serve the model now; a rest that is over lets exactly one call through. */
   isUsable(channel: Channel, model: string, nowMs: number): boolean;
   /** The channel is asked for the model: where its rest is over, this is the call that finds out. */
@@ -114,18 +115,20 @@ function isCalledAlike(a: Channel, b: Channel): boolean {
   );
 }
 
+/** A channel that is called otherwise now gets a fresh start, other edits wake nobody; a deleted one leaves nothing behind. */
+function changed(health: Map<number, Health>, id: number, channel: Channel | undefined): void {
+  const state = health.get(id);
+  if (!state) return;
+  if (channel && isCalledAlike(state.channel, channel)) state.channel = channel;
+  else health.delete(id);
+}
+
 export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange">): ChannelHealth {
   const health = new Map<number, Health>();
   const proxies = createProxyHealth();
-  // A channel that is called otherwise now gets a fresh start, other edits wake nobody; a deleted one leaves nothing behind.
+  const tidy = atMostEachMinute((nowMs) => sweep(health, nowMs));
   routing.onChange((ids) => {
-    for (const id of ids) {
-      const state = health.get(id);
-      const channel = routing.channel(id);
-      if (!state) continue;
-      if (channel && isCalledAlike(state.channel, channel)) state.channel = channel;
-      else health.delete(id);
-    }
+    for (const id of ids) changed(health, id, routing.channel(id));
   });
 
   function isUsable(channel: Channel, model: string, nowMs: number): boolean {
@@ -153,6 +156,11 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
     return state;
   }
 
+  function isCalm(nowMs: number): boolean {
+    if (health.size > 0) tidy(nowMs);
+    return health.size === 0 && proxies.isCalm(nowMs);
+  }
+
   /** Proxy and keys work, as far as a call that began then can tell. */
   function answered(channel: Channel, beganMs: number): Health | undefined {
     proxies.answered(channel, beganMs);
@@ -166,7 +174,7 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
   }
 
   return {
-    isCalm: () => health.size === 0 && proxies.isCalm(),
+    isCalm,
     isUsable,
     take: taken,
     restsUntil(channel, model) {
@@ -179,7 +187,7 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
       return cell ? askedUntil(cell, nowMs) : 0;
     },
     claim(channel, model, nowMs) {
-      if (health.size === 0 && proxies.isCalm()) return undefined;
+      if (isCalm(nowMs)) return undefined;
       if (isUsable(channel, model, nowMs)) {
         taken(channel, model, nowMs);
         return undefined;

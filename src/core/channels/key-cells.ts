@@ -14,10 +14,11 @@ import {
 import type { Breaker } from "./breaker.ts";
 import { upstreamModel } from "./rows.ts";
 import type { Channel } from "./rows.ts";
+import { atMostEachMinute } from "./tidying.ts";
 
 /** Models are those of requests. */
 export interface KeyCells {
-  isCalm(): boolean;
+  isCalm(nowMs: number): boolean;
   /** Until when nobody is sent there (steady clock); 0: it may be asked. `name` is the model's at the upstream. */
   restsUntil(channel: Channel, index: number, name: string, nowMs: number): number;
   /** The key is asked for the model: where its rest is over, this is the call that finds out. */
@@ -44,6 +45,7 @@ const NONE: ReadonlyMap<string, Breaker> = new Map();
 export function createKeyCells(): KeyCells {
   /** By the id of the key's row, then by the model's name at the upstream. */
   const cells = new Map<number, Map<string, Breaker>>();
+  const tidy = atMostEachMinute((nowMs) => sweep(cells, nowMs));
 
   function modelsOf(channel: Channel, index: number): Map<string, Breaker> | undefined {
     return cells.size === 0 ? undefined : cells.get(channel.keyRows[index]?.id ?? 0);
@@ -53,7 +55,10 @@ export function createKeyCells(): KeyCells {
   }
 
   return {
-    isCalm: () => cells.size === 0,
+    isCalm(nowMs) {
+      if (cells.size > 0) tidy(nowMs);
+      return cells.size === 0;
+    },
     restsUntil(channel, index, name, nowMs) {
       const cell = modelsOf(channel, index)?.get(name);
       return cell ? untilOf(cell, nowMs) : 0;

@@ -5,6 +5,8 @@ import { and, asc, eq, exists, lte, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
 import type { Deps } from "../deps.ts";
+import { NOW } from "../../db/moments.ts";
+import type { Moment } from "../../db/moments.ts";
 import { probeWaitSeconds, reviveKey } from "./state.ts";
 import type { StateDeps } from "./state.ts";
 import type { Channel } from "./rows.ts";
@@ -15,17 +17,15 @@ const USED_UP = /quota|balance|billing|credit|payment|arrear|402|余额|额度|�
 /** In one round: the next one is a minute later. */
 const MOST_PROBES = 20;
 
-type DueDeps = Pick<StateDeps, "db"> & Pick<Deps, "clock">;
-
-function isDue({ db, clock }: DueDeps): SQL | undefined {
+function isDue({ db }: Pick<Deps, "db">, now: Moment): SQL | undefined {
   const { channelKeys: t } = db.t;
-  return and(eq(t.status, KeyStatus.autoOff), lte(t.nextProbe, Math.floor(clock.nowMs() / 1000)));
+  return and(eq(t.status, KeyStatus.autoOff), lte(t.nextProbe, now));
 }
 
 /** Condition: a key that went off by itself is to be tried again. */
-export function probesWait(deps: DueDeps): SQL {
+export function probesWait(deps: Pick<Deps, "db">): SQL {
   const some = deps.db.orm.select({ one: sql`1` }).from(deps.db.t.channelKeys);
-  return exists(some.where(isDue(deps)));
+  return exists(some.where(isDue(deps, NOW)));
 }
 
 export async function probeOffKeys(
@@ -38,7 +38,7 @@ export async function probeOffKeys(
   const due = await deps.db.orm
     .select({ id: t.id, channelId: t.channelId, probes: t.probes })
     .from(t)
-    .where(isDue(deps))
+    .where(isDue(deps, nowS))
     .orderBy(asc(t.nextProbe), asc(t.id))
     .limit(MOST_PROBES);
   for (const { id, channelId, probes } of due) {

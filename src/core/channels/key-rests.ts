@@ -3,6 +3,7 @@
 // origin share it.
 import { upstreamModel } from "./rows.ts";
 import type { Channel } from "./rows.ts";
+import { atMostEachMinute } from "./tidying.ts";
 
 /** "down": a model fails with this key (key-cells.ts). */
 type RestReason = "rejected" | "limited" | "by_hand" | "down";
@@ -48,8 +49,8 @@ export interface NewRest {
 
 /** Models are those of requests; "" for what is asked without one. */
 export interface KeyRests {
-  /** Nothing rests anywhere: nobody need be asked about. */
-  isCalm(): boolean;
+  /** Nothing rests anywhere, or did lately: nobody need be asked about. */
+  isCalm(nowMs: number): boolean;
   /** Of the key's rests the one that ends last, over or not; `name` is the model's at the upstream. */
   latest(channel: Channel, index: number, name: string): TakenRest | undefined;
   /** Puts one key to rest. */
@@ -85,8 +86,12 @@ const FORGET_MS = 3_600_000;
 
 export function createKeyRests(): KeyRests {
   const rests = new Map<string, Rests>();
+  const tidy = atMostEachMinute((nowMs) => sweep(rests, nowMs));
   return {
-    isCalm: () => rests.size === 0,
+    isCalm(nowMs) {
+      if (rests.size > 0) tidy(nowMs);
+      return rests.size === 0;
+    },
     latest(channel, index, name) {
       const own = rests.size === 0 ? undefined : rests.get(accountOf(channel, index));
       if (!own) return undefined;

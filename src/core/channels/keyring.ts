@@ -25,7 +25,7 @@ type Fitness = "fit" | "resting" | "patient" | "full" | "off";
 /** Models are those of requests; "" for what is asked without one. */
 export interface Keyring {
   /** Nothing rests anywhere: nobody need be asked about. */
-  isCalm(): boolean;
+  isCalm(nowMs: number): boolean;
   fitness(channel: Channel, model: string, nowMs: number, tokens?: number): Fitness;
   /**
    * The next key by the channel's mode; a resting one only where nothing else is on. `sticky` is what the mode "affinity" goes
@@ -120,7 +120,7 @@ function restsUntil(
   name: string,
   nowMs: number,
 ): number {
-  if (rests.isCalm() && cells.isCalm()) return 0;
+  if (rests.isCalm(nowMs) && cells.isCalm(nowMs)) return 0;
   return Math.max(
     untilOf(channel, rests.latest(channel, index, name)),
     cells.restsUntil(channel, index, name, nowMs),
@@ -182,12 +182,12 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
 
   /** The key is asked: where its rest is over it is the one call that finds out. */
   function taken(channel: Channel, found: Found, name: string, nowMs: number, isPeek: boolean): ChosenKey {
-    if (!isPeek && !cells.isCalm()) cells.take(channel, found.index, name, nowMs);
+    if (!isPeek && !cells.isCalm(nowMs)) cells.take(channel, found.index, name, nowMs);
     return keyAt(channel, found.index);
   }
 
   return {
-    isCalm: () => rests.isCalm() && cells.isCalm(),
+    isCalm: (nowMs) => rests.isCalm(nowMs) && cells.isCalm(nowMs),
     fitness(channel, model, nowMs, tokens = 0) {
       const name = upstreamModel(channel, model);
       const found = choose(ring, channel, name, nowMs, inOrder(channel.keys.length, 0, tokens));
@@ -221,7 +221,7 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
       return found && taken(channel, found, name, nowMs, isPeek);
     },
     take(channel, index, model, nowMs) {
-      if (!cells.isCalm()) cells.take(channel, index, upstreamModel(channel, model), nowMs);
+      if (!cells.isCalm(nowMs)) cells.take(channel, index, upstreamModel(channel, model), nowMs);
     },
     rest(channel, index, rest, nowMs) {
       rests.take(channel, index, rest, nowMs);
@@ -259,7 +259,7 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
     },
     restOf(channel, index, model, nowMs) {
       const rest = rests.restOf(channel, index, model, nowMs);
-      if (rest || cells.isCalm()) return rest;
+      if (rest || cells.isCalm(nowMs)) return rest;
       const restsUntilMs = cells.restsUntil(channel, index, upstreamModel(channel, model), nowMs);
       return restsUntilMs > nowMs ? { restsUntilMs, reason: "down", detail: "" } : undefined;
     },

@@ -107,7 +107,7 @@ export function createPicker(routing: Pick<Routing, "tiers" | "channel" | "onCha
     for (const tier of tiers) {
       const entries = usable(tier, excluded, accepts);
       if (entries.length === 0) continue;
-      if (health.isCalm()) return rotate(entries, isPeek)?.channel;
+      if (health.isCalm(nowMs)) return rotate(entries, isPeek)?.channel;
       const chosen = rotate(
         entries.filter(({ channel }) => health.isUsable(channel, model, nowMs)),
         isPeek,

@@ -3,10 +3,11 @@
 import { abandoned, createBreaker, failed, isForgotten, isNewer, isReady, take } from "./breaker.ts";
 import type { Breaker } from "./breaker.ts";
 import type { Channel } from "./rows.ts";
+import { atMostEachMinute } from "./tidying.ts";
 
 /** Methods do nothing for channels without a proxy. */
 export interface ProxyHealth {
-  isCalm(): boolean;
+  isCalm(nowMs: number): boolean;
   isUsable(channel: Channel, nowMs: number): boolean;
   take(channel: Channel, nowMs: number): void;
   /** On the steady clock; 0 = it does not rest. */
@@ -41,8 +42,15 @@ export function createProxyHealth(): ProxyHealth {
   const proxies = new Map<string, Proxy>();
   const known = (channel: Channel): Proxy | undefined =>
     proxies.size === 0 ? undefined : proxies.get(proxyOf(channel));
+  function sweep(nowMs: number): void {
+    for (const [each, { breaker }] of proxies) if (isForgotten(breaker, nowMs)) proxies.delete(each);
+  }
+  const tidy = atMostEachMinute(sweep);
   return {
-    isCalm: () => proxies.size === 0,
+    isCalm(nowMs) {
+      if (proxies.size > 0) tidy(nowMs);
+      return proxies.size === 0;
+    },
     isUsable(channel, nowMs) {
       const proxy = known(channel);
       return !proxy || isReady(proxy.breaker, nowMs);
@@ -59,7 +67,7 @@ export function createProxyHealth(): ProxyHealth {
     unreached(channel, nowMs, detail) {
       const address = proxyOf(channel);
       if (address === "") return;
-      for (const [each, { breaker }] of proxies) if (isForgotten(breaker, nowMs)) proxies.delete(each);
+      sweep(nowMs);
       let proxy = proxies.get(address);
       if (!proxy) proxies.set(address, (proxy = { breaker: createBreaker(), channels: new Set() }));
       const { breaker, channels } = proxy;

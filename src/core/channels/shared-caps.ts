@@ -46,7 +46,7 @@ export interface SharedCaps {
   isUp(): boolean;
   /** Whether the place, which counts here already, may be had. */
   ask(taken: readonly CapTaken[], tokens: number, told: CapVerdicts): Promise<boolean> | undefined;
-  /** So many tokens more count in the minute; what is open stands in the uses. */
+  /** So many tokens more (below 0: fewer) count in the minute; what is open stands in the uses. */
   ended(taken: readonly CapTaken[], tokens: number): void;
   close(): void;
 }
@@ -130,8 +130,10 @@ export function createSharedCaps(wire: SharedWire, clock: Pick<Clock, "monotonic
       });
     },
     ended(taken, tokens) {
-      const capped = taken.filter((each) => isCapped(each) && uses.has(each.use));
+      // Also one that lies idle since its place was given back: what its call took is known only now.
+      const capped = taken.filter((each) => isCapped(each) && (tokens !== 0 || uses.has(each.use)));
       if (capped.length === 0) return;
+      for (const { use } of capped) uses.add(use);
       const limits = new Map(capped.map(({ use, caps }) => [use, caps.tpmLimit]));
       tell(
         capped.map(({ use }) => use),

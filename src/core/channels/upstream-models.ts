@@ -6,6 +6,7 @@ import { q } from "../../db/database.ts";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Deps } from "../deps.ts";
+import { databaseFailure } from "../kit/database-failure.ts";
 import { modelsChangedNotice } from "../users/notice-texts.ts";
 import { notifyRoot } from "../users/notify.ts";
 import type { NotifyDeps } from "../users/notify.ts";
@@ -205,10 +206,24 @@ export function createUpstreamModels(
     );
   }
 
+  /** One after another; who fails, or was deleted since the round began, is left out of the answer and stops nobody. */
+  async function overAll(work: (channel: Channel) => Promise<ModelProposal>): Promise<ModelProposal[]> {
+    const proposals: ModelProposal[] = [];
+    for (const channel of watched())
+      try {
+        proposals.push(await work(channel));
+      } catch (error) {
+        // Without the database there is no round.
+        if (databaseFailure(error)) throw error;
+        if (error instanceof Failure && error.code === "record_missing") continue;
+        deps.logger.warn("upstream models not compared", { channel: channel.id, error: String(error) });
+      }
+    return proposals;
+  }
+
   return {
     async detectAll() {
-      const proposals: ModelProposal[] = [];
-      for (const channel of watched()) proposals.push(await detectModels(deps, probe, channel));
+      const proposals = await overAll((channel) => detectModels(deps, probe, channel));
       const open = proposals.filter(
         ({ add_models, remove_models }) => add_models.length + remove_models.length > 0,
       );
@@ -216,17 +231,13 @@ export function createUpstreamModels(
         await notifyRoot(deps, modelsChangedNotice(open.length));
       return proposals;
     },
-    async applyAll() {
-      const proposals: ModelProposal[] = [];
-      for (const { id } of watched())
-        proposals.push(
-          await change(deps, id, (row, state) => {
-            const add = state.detected.filter((name) => deps.prices.pricing(name) !== undefined);
-            if (add.length + state.removed.length === 0) return undefined;
-            return applied(row, state, { add, remove: state.removed, ignore: [] });
-          }),
-        );
-      return proposals;
-    },
+    applyAll: () =>
+      overAll(({ id }) =>
+        change(deps, id, (row, state) => {
+          const add = state.detected.filter((name) => deps.prices.pricing(name) !== undefined);
+          if (add.length + state.removed.length === 0) return undefined;
+          return applied(row, state, { add, remove: state.removed, ignore: [] });
+        }),
+      ),
   };
 }

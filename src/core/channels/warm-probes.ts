@@ -123,7 +123,7 @@ function keyOf({ channel, model, keyIndex }: Cell): string {
 
 /** What rests, but for what an upstream asked to be left alone with and what a call is trying out now. */
 function openCells({ routing, picker }: ProbeDeps, nowMs: number): Cell[] {
-  if (picker.isCalm()) return [];
+  if (picker.isCalm(nowMs)) return [];
   const cells: Cell[] = [];
   for (const channel of routing.channels()) {
     if (channel.status !== ChannelStatus.enabled) continue;
@@ -139,7 +139,7 @@ function openCells({ routing, picker }: ProbeDeps, nowMs: number): Cell[] {
 
 /** What fails with one key of several, each for itself; but for what its account was asked to be left alone with. */
 function keyCells({ routing, picker, keyring }: ProbeDeps, nowMs: number): Cell[] {
-  if (keyring.isCalm()) return [];
+  if (keyring.isCalm(nowMs)) return [];
   const cells: Cell[] = [];
   for (const channel of routing.channels()) {
     if (channel.status !== ChannelStatus.enabled || channel.keys.length < 2) continue;
@@ -173,7 +173,7 @@ function idleCells({ routing, picker }: ProbeDeps, nowMs: number): Cell[] {
 
 /** Whether the last that was heard of it was a failure, too few of them to rest. */
 function hasFailed({ picker }: ProbeDeps, { channel, model }: Cell, nowMs: number): boolean {
-  if (picker.isCalm()) return false;
+  if (picker.isCalm(nowMs)) return false;
   const name = upstreamModel(channel, model);
   return picker.cells(channel, nowMs).some((cell) => cell.model === name && cell.failures > 0);
 }

@@ -3,6 +3,7 @@
 import { readdir, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { inArray } from "drizzle-orm";
+import { lookEvery } from "../../db/look-around.ts";
 import { ChannelStatus } from "../../shared/enums.ts";
 import { jsonObject } from "../../shared/json-object.ts";
 import { BACKUP_LATE_SECONDS, backupAge, backupState } from "../backup/state.ts";
@@ -102,12 +103,11 @@ export function startLooks(deps: LookDeps): Looks {
   options.onChange((key) => {
     if (inbox.subjects("price").length > 0 && isAboutPrices(key)) lookAtPrices(deps);
   });
-  const timer = setInterval(() => void look(), LOOK_MS);
-  timer.unref();
+  const stopLooking = lookEvery(LOOK_MS, () => void look());
   return {
     look,
     async stop() {
-      clearInterval(timer);
+      stopLooking();
       await looking;
     },
   };

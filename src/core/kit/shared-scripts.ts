@@ -15,6 +15,8 @@ import { valkeyScript } from "../../db/valkey.ts";
 export const PROCESSES = "lim:processes";
 /** A process that has ended without a word holds its places for so long. */
 const PROCESS_MS = 10_000;
+/** A site that nobody calls any more leaves nothing behind: all else that it keeps here has gone long before. */
+const SITE_MS = 24 * 3_600_000;
 /** All processes hear within some milliseconds that the server was emptied, and tell what they have open. */
 export const UNSETTLED_MS = 1000;
 /** What is given in advance is used within this time, or given back: it counts in the window as if it were used at its end. */
@@ -50,6 +52,7 @@ if isNew == 1 then
       redis.call("HDEL", KEYS[1], named[place])
     end
   end
+  redis.call("PEXPIRE", KEYS[1], ${SITE_MS})
 end
 
 local function grainOf(windowMs, limit)
@@ -298,6 +301,7 @@ export const NO_TOLD = {
 
 /** ARGV: the process; then 12 numbers an owner. Answers how known the process is. */
 export const TELL = valkeyScript(`${COMMON}
+redis.call("PEXPIRE", KEYS[1], ${SITE_MS})
 for at = 2, #KEYS do
   local key, own = KEYS[at], {}
   for place = 1, 12 do own[place] = tonumber(ARGV[1 + (at - 2) * 12 + place]) end

@@ -29,18 +29,21 @@ const PAUSE_MS = 10;
 /** Lets others come to their turn. */
 export type Pause = (ms: number) => Promise<unknown>;
 
-/**
- * Condition: the coarse sums are not as the site wants them. Makes the zone's calendar, which takes 12 ms once: here nobody
- * waits for it.
- */
-export function coarseWaits({ db, options }: Pick<BuildDeps, "db" | "options">): SQL {
+/** Condition: the coarse sums are not as the site wants them; names the value that `coarseValues` gives. */
+export function coarseWaits({ db }: Pick<BuildDeps, "db">): SQL {
   const { rollupDays } = db.t;
-  const zone = options.get("site.time_zone");
-  dayOf(zone, 0);
+  const zone = sql.placeholder("zone");
   const some = db.orm.select({ one: sql`1` }).from(rollupDays);
   return exists(
     some.where(and(eq(rollupDays.id, DAYS_ROW), or(gt(rollupDays.fromHour, 0), ne(rollupDays.zone, zone)))),
   );
+}
+
+/** Makes the zone's calendar, which takes 12 ms once: here nobody waits for it. */
+export function coarseValues({ options }: Pick<BuildDeps, "options">): { zone: string } {
+  const zone = options.get("site.time_zone");
+  dayOf(zone, 0);
+  return { zone };
 }
 
 /**

@@ -341,26 +341,39 @@ function balanceWrites({
   logger,
   accounts,
   balances,
-}: LedgerDeps): Pick<LedgerService, "atomic" | "setTokenQuota" | "tokenExpired"> {
+}: LedgerDeps): Pick<LedgerService, "atomic" | "changed" | "setTokenQuota" | "tokenExpired"> {
   const { t } = db;
+  /** Of transactions that are under way. */
+  const changedIn = new WeakMap<Orm, Set<number>>();
   return {
     async atomic(body) {
+      let credited = new Set<number>();
       let changed = new Set<number>();
       function* credit(tx: Orm, entry: Credit): Steps<void> {
         yield* creditSteps(tx, t, entry, clock.nowMs());
-        changed.add(entry.userId);
+        credited.add(entry.userId);
       }
       const result = await db.atomic((tx) => {
-        changed = new Set();
+        [credited, changed] = [new Set(), new Set()];
+        changedIn.set(tx, changed);
         return body(tx, (entry) => credit(tx, entry));
       });
-      const ids = [...changed];
-      // The transaction stands: a failed re-read must not look like a failed credit.
-      await accounts.usersCharged(ids).catch((error: unknown) => {
-        logger.warn("credited accounts could not be re-read", { users: ids.join(","), error: String(error) });
-      });
-      balances?.credited(changed);
+      const charged = [...credited].filter((id) => !changed.has(id));
+      // All are marked before the first row is asked for. The transaction stands: a failed re-read must not look like a failed credit.
+      const told = await Promise.allSettled([
+        accounts.usersChanged([...changed]),
+        accounts.usersCharged(charged),
+      ]);
+      const failed = told.find((each) => each.status === "rejected");
+      if (failed) {
+        const users = [...changed, ...charged].join(",");
+        logger.warn("changed accounts could not be re-read", { users, error: String(failed.reason) });
+      }
+      balances?.credited(credited);
       return result;
+    },
+    changed(tx, userId) {
+      changedIn.get(tx)?.add(userId);
     },
     setTokenQuota: (tx, tokenId, remainQuota) => tokenQuotaSteps(tx, t, tokenId, remainQuota),
     async tokenExpired(token) {

@@ -9,6 +9,7 @@ import type { Database } from "../../db/database.ts";
 import { lookEvery } from "../../db/look-around.ts";
 import type { Look, LookEvery } from "../../db/look-around.ts";
 import { within } from "../kit/deadline.ts";
+import type { Moment } from "../../db/moments.ts";
 import type { Clock, Logger } from "../deps.ts";
 import type { StorePosition } from "./journal/recovery.ts";
 
@@ -255,6 +256,7 @@ function keepLease(
   /** The row was found older than that, and nobody has taken it on to tell yet. */
   let isOlder = false;
   let onMark = (_mark: number, _isOlder: boolean) => {};
+  let writeLease: ReturnType<typeof leaseWriter> | undefined;
 
   function lose(why: LossReason, sentence: string): void {
     if (lostBy) return;
@@ -292,7 +294,8 @@ function keepLease(
 
   /** The mark, after the row was written; undefined: it is older than what was written last, or another process's. */
   async function renew(): Promise<number | undefined> {
-    const written = await writeLease(context, and(own, isRenewable(context, writtenAt)));
+    writeLease ??= leaseWriter(context, own);
+    const written = await writeLease(writtenAt);
     writtenAt = written?.updatedAt ?? writtenAt;
     return written?.mark;
   }
@@ -383,28 +386,42 @@ function comeRound(lookEach: LookEvery, round: (isRenewal: boolean) => Promise<b
  */
 export function isRenewable(
   { db, now }: Pick<LeaseContext, "db" | "now">,
-  writtenAt: number,
+  writtenAt: Moment,
 ): SQL | undefined {
   const { updatedAt } = db.t.nodes;
   return and(gte(updatedAt, writtenAt), or(eq(updatedAt, writtenAt), lte(updatedAt, now)));
 }
 
-/** Undefined where the row is not as the condition says. */
-async function writeLease(
+/**
+ * Renews the row that `own` names. Undefined where it is not as `isRenewable` says of what was written last. Built once: it comes
+ * every five seconds, also of a process that rests.
+ */
+function leaseWriter(
   context: LeaseContext,
-  where: SQL | undefined,
-): Promise<{ mark: number; updatedAt: number } | undefined> {
+  own: SQL | undefined,
+): (writtenAt: number) => Promise<{ mark: number; updatedAt: number } | undefined> {
   const { db, leaseEnd, now } = context;
   const { nodes } = db.t;
-  const isTelling = context.renewals++ % TELL_RENEWALS === 0;
-  const figures = isTelling && context.figures ? await inTime(context.figures()) : undefined;
-  const renewed = db.orm
-    .update(nodes)
-    .set({ leaseUntil: leaseEnd, updatedAt: now, ...(figures === undefined ? {} : { figures }) })
-    .where(where)
-    .returning({ mark: nodes.mark, updatedAt: nodes.updatedAt });
-  const [row] = await within(DATABASE_WAIT_MS, Promise.resolve(renewed));
-  return row;
+  const built = (isTelling: boolean) =>
+    db.orm
+      .update(nodes)
+      .set({
+        leaseUntil: leaseEnd,
+        updatedAt: now,
+        ...(isTelling ? { figures: sql`${sql.placeholder("figures")}` } : {}),
+      })
+      .where(and(own, isRenewable(context, sql.placeholder("writtenAt"))))
+      .returning({ mark: nodes.mark, updatedAt: nodes.updatedAt })
+      .prepare(isTelling ? "tell" : "renew");
+  const [renewal, telling] = [built(false), built(true)];
+  return async (writtenAt) => {
+    const isTelling = context.renewals++ % TELL_RENEWALS === 0;
+    const figures = isTelling && context.figures ? await inTime(context.figures()) : undefined;
+    const renewed =
+      figures === undefined ? renewal.execute({ writtenAt }) : telling.execute({ writtenAt, figures });
+    const [row] = await within(DATABASE_WAIT_MS, renewed);
+    return row;
+  };
 }
 
 /**

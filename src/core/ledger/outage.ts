@@ -1,9 +1,7 @@
 // Whether the shared database answers, and how many nodes live on it: what the ledger may trust its memory with.
 // It decides nothing: it knows how long the silence lasts and the last count that was heard.
-import { sql } from "drizzle-orm";
-import type { SQL } from "drizzle-orm";
 import { refusesWrites } from "../../db/away.ts";
-import { rawQuery } from "../../db/database.ts";
+import { fixedQuery } from "../../db/database.ts";
 import { lookAround } from "../../db/look-around.ts";
 import type { Look, LookAround } from "../../db/look-around.ts";
 import type { RawRow } from "../../db/database.ts";
@@ -21,6 +19,17 @@ const BEAT_WAIT_MS = 3000;
 /** Between counts that are further apart another node may have come, spent and gone; notes of what it wrote are lost then as well. */
 const UNSEEN_MS = 30_000;
 const NODE_PREFIX = "node:";
+const NOW = "extract(epoch from now())::bigint";
+
+/** Writes a node's sign of life, and counts in the same statement the others, which do not see it yet. */
+const SIGN = `with sign as (
+    insert into marks (key, value) values ($1, ${NOW})
+    on conflict (key) do update set value = excluded.value
+  )
+  select count(*) as others, count(*) filter (where key < $1) as rank from marks
+  where key like '${NODE_PREFIX}%' and key <> $1 and value > ${NOW} - ${ALIVE_SECONDS}`;
+
+const FORGET = `delete from marks where key like '${NODE_PREFIX}%' and value < ${NOW} - ${FORGET_SECONDS}`;
 
 export interface OutageWatch {
   /** The database has just answered; counts only while it also takes what is written. */
@@ -55,7 +64,6 @@ export function createOutageWatch({
   around = lookAround,
 }: OutageWatchDeps): OutageWatch {
   const key = NODE_PREFIX + nodeId;
-  const now = sql`extract(epoch from now())::bigint`;
   let answeredAtMs = monotonicMs();
   let nodes = 1;
   let rank = 0;
@@ -68,21 +76,13 @@ export function createOutageWatch({
   let takesWrites = true;
   let stop: (() => void) | undefined;
 
-  function run(statement: SQL): Promise<RawRow[]> {
-    return within(BEAT_WAIT_MS, Promise.resolve(rawQuery(db.orm, statement)));
+  function run(statement: PromiseLike<RawRow[]>): Promise<RawRow[]> {
+    return within(BEAT_WAIT_MS, Promise.resolve(statement));
   }
 
-  /** Writes that this node lives, and counts in the same statement the others, which do not see it yet. */
   async function sign(): Promise<void> {
     try {
-      const [row] = await run(
-        sql`with sign as (
-            insert into marks (key, value) values (${key}, ${now})
-            on conflict (key) do update set value = excluded.value
-          )
-          select count(*) as others, count(*) filter (where key < ${key}) as rank from marks
-          where key like ${`${NODE_PREFIX}%`} and key <> ${key} and value > ${now} - ${ALIVE_SECONDS}::bigint`,
-      );
+      const [row] = await run(fixedQuery(db.orm, SIGN, [key]));
       nodes = 1 + Number(row?.others ?? 0);
       rank = Number(row?.rank ?? 0);
       takesWrites = true;
@@ -122,23 +122,20 @@ export function createOutageWatch({
     answered,
     silentMs: () => monotonicMs() - answeredAtMs,
     async ask() {
-      await run(sql`select 1`);
+      await run(fixedQuery(db.orm, "select 1", []));
       answered();
     },
     nodesAlive: () => nodes,
     aloneMs: () => (aloneSinceMs === undefined ? 0 : monotonicMs() - aloneSinceMs),
     place: () => ({ nodes, rank }),
     async start() {
-      await run(
-        sql`delete from marks
-          where key like ${`${NODE_PREFIX}%`} and value < ${now} - ${FORGET_SECONDS}::bigint`,
-      );
+      await run(fixedQuery(db.orm, FORGET, []));
       await beat();
       stop = around.lookEvery(BEAT_MS, (look) => void beatQuietly(look), SIGN_MS);
     },
     async close() {
       stop?.();
-      await run(sql`delete from marks where key = ${key}`).catch(() => undefined);
+      await run(fixedQuery(db.orm, "delete from marks where key = $1", [key])).catch(() => undefined);
     },
   };
 }

@@ -122,7 +122,7 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
   function acknowledge(entries: Entries): void {
     moved(entries);
     endOwn(entries);
-    rereadUsers(deps, entries);
+    reread(deps, entries);
   }
 
   function moved(entries: Entries): void {
@@ -253,15 +253,15 @@ function setAside(deps: PostgresApplierDeps, entries: Entries, error: unknown) {
   };
 }
 
-/** Accounts whose figures the lost answer would have brought. */
-function rereadUsers({ accounts, logger }: PostgresApplierDeps, entries: Entries): void {
-  const ids = new Set(entries.flatMap(({ item }) => (item.row ? [item.row.userId] : [])));
-  for (const id of ids) {
-    if (!accounts.cachedUser(id)) continue;
-    accounts.usersCharged([id]).catch((error: unknown) => {
-      logger.warn("account could not be re-read", { user: id, error: String(error) });
+/** Users and keys whose figures the lost answer would have brought. */
+function reread({ accounts, logger }: PostgresApplierDeps, entries: Entries): void {
+  const { userIds, tokenIds } = idsOf(sumUp(entries.map((entry) => entry.item)));
+  const users = [...userIds].filter((id) => accounts.cachedUser(id));
+  const tokens = [...tokenIds].filter((id) => accounts.cachedToken(id));
+  for (const read of [accounts.usersCharged(users), ...tokens.map((id) => accounts.tokenCharged(id))])
+    read.catch((error: unknown) => {
+      logger.warn("accounts could not be re-read", { users, tokens, error: String(error) });
     });
-  }
 }
 
 function spanOf(entries: Entries): Pick<MarkMove, "first" | "last"> {

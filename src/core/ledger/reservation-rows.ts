@@ -206,6 +206,13 @@ export function isExpired(): SQL {
   return sql`expires_at < floor(extract(epoch from now()))`;
 }
 
+/** As `isExpired`, asked by itself: nearly always there are none, and no transaction is begun. */
+const ANY_EXPIRED = "select 1 from reservations where expires_at < floor(extract(epoch from now())) limit 1";
+
+export async function areAnyExpired(orm: Orm): Promise<boolean> {
+  return (await fixedQuery(orm, ANY_EXPIRED, [])).length > 0;
+}
+
 /** Gives back what the rows hold for which the condition is true, some hundreds in a transaction. */
 export async function returnReservations(
   { db, accounts }: { db: Database; accounts: LedgerAccounts },

@@ -1,5 +1,6 @@
 // Looks after open reservations twice a minute: those that nobody closed are given back, leases are renewed, and what
 // dead nodes held returns to its balance.
+import { lookEvery } from "../../db/look-around.ts";
 import type { Clock, Logger } from "../deps.ts";
 import type { HoldKeeper } from "./reservation.ts";
 import type { SharedReservations } from "./shared-reservations.ts";
@@ -47,7 +48,5 @@ export function startUpkeep({ keeper, shared, clock, logger }: UpkeepDeps): Upke
       isRunning = false;
     }
   }
-  const timer = setInterval(() => void runQuietly(), INTERVAL_MS);
-  timer.unref();
-  return { run, stop: () => clearInterval(timer) };
+  return { run, stop: lookEvery(INTERVAL_MS, () => void runQuietly()) };
 }

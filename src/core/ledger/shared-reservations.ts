@@ -13,6 +13,7 @@ import { OUTAGE_MS } from "./outage.ts";
 import { Hold } from "./reservation.ts";
 import type { HoldKeeper } from "./reservation.ts";
 import {
+  areAnyExpired,
   BalanceShort,
   isExpired,
   isOfNode,
@@ -141,7 +142,9 @@ export function createSharedReservations(deps: SharedReservationsDeps): SharedRe
     },
     renew: (keys) => renewLeases(db, keys),
     releaseOwn: () => returnReservations(deps, isOfNode(nodeId)),
-    releaseExpired: () => returnReservations(deps, isExpired()),
+    async releaseExpired() {
+      if (await areAnyExpired(db.orm)) await returnReservations(deps, isExpired());
+    },
   };
 }
 

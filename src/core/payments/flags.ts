@@ -7,7 +7,7 @@ import type { OrderRow, PaymentDeps } from "./orders.ts";
 
 /**
  * A dispute that begins flags the account, the end of the last one lifts the flag; what changes neither touches nothing, so
- * that a flag which root lifted by hand stays lifted. Call in the transaction that changes the order, after it has changed.
+ * that a flag which root lifted by hand stays lifted. Call in the ledger's transaction that changes the order, after it has changed.
  */
 export function* disputeFlagSteps(
   tx: Orm,
@@ -32,16 +32,18 @@ export function* disputeFlagSteps(
       .where(and(eq(users.id, userId), isNull(users.deletedAt)))
       .returning({ id: users.id }),
   );
+  deps.ledger.changed(tx, userId);
 }
 
 /** Tells every node, and root, how the order stands now. */
 export async function tellDispute(deps: PaymentDeps, { id, userId, tradeNo }: OrderRow): Promise<void> {
   const { orders } = deps.db.t;
+  // First: what fails behind it is asked again by the provider, the account is used meanwhile.
+  await deps.accounts.userChanged(userId);
   const [row] = await deps.db.orm
     .select({ disputedMinor: orders.disputedMinor })
     .from(orders)
     .where(eq(orders.id, id));
-  await deps.accounts.userChanged(userId);
   if (row && row.disputedMinor > 0)
     deps.inbox.raise({ kind: "dispute", subject: tradeNo, params: { order: tradeNo } });
   else deps.inbox.gone("dispute", tradeNo);

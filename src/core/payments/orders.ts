@@ -11,6 +11,8 @@ import { Failure, refuse } from "../../shared/failures.ts";
 import { logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import type { Credit, Deps, UserAccount } from "../deps.ts";
+import { auditSteps } from "../logs/audit.ts";
+import type { AuditActor } from "../logs/audit.ts";
 import { orderCompleted, orderPaid } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
 import type { Offer } from "./amounts.ts";
@@ -397,7 +399,7 @@ export interface ByHand {
  */
 export async function completeOrder(
   deps: PaymentDeps,
-  actor: UserAccount,
+  by: AuditActor,
   { tradeNo, reason, isProRata }: ByHand,
 ): Promise<void> {
   const { orders, users } = deps.db.t;
@@ -423,7 +425,7 @@ export async function completeOrder(
         .set({
           status: "credited",
           debitedQuota,
-          actorId: actor.id,
+          actorId: by.id,
           note: reason,
           quota: order.quota,
           moneyMinor: order.moneyMinor,
@@ -442,13 +444,14 @@ export async function completeOrder(
         kind: "refund",
         ref: `${tradeNo}:before_credit`,
       });
-    yield* deps.ledger.logSteps(tx, {
-      type: LogType.manage,
-      userId: order.userId,
-      username: user.username,
+    yield* auditSteps(tx, deps, {
+      user: { id: order.userId, username: user.username },
+      action: "order.complete",
+      params: { order: tradeNo, reason },
+      by,
       content: orderCompleted(tradeNo, reason),
-      other: {
-        admin_info: { admin_id: actor.id, admin_username: actor.username },
+      more: {
+        admin_info: { admin_id: by.id, admin_username: by.username },
         trade_no: tradeNo,
         reason,
       },

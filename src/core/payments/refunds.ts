@@ -1,7 +1,8 @@
 // Refunds that root asks for: the rail sends the money back, and the credit goes with it.
 // Refuses what the rail cannot send back, and to send back more than came.
 import { Failure, refuse } from "../../shared/failures.ts";
-import type { Deps, UserAccount } from "../deps.ts";
+import type { Deps } from "../deps.ts";
+import type { AuditActor } from "../logs/audit.ts";
 import type { OrderRow } from "./orders.ts";
 import type { PaymentRail, RailDeps } from "./rail.ts";
 import { railOf } from "./rails.ts";
@@ -23,7 +24,7 @@ export function canRefund(order: OrderRow, rail: Pick<PaymentRail, "refund"> | u
  */
 export async function refundOrder(
   deps: RailDeps & Pick<Deps, "rails">,
-  actor: UserAccount,
+  by: AuditActor,
   tradeNo: string,
   reason: string,
 ): Promise<void> {
@@ -37,6 +38,6 @@ export async function refundOrder(
     if (error instanceof Failure) throw error;
     throw new Failure("client", "refund_failed", { internal: String(error).slice(0, 300) });
   }
-  await takeBack(deps, { tradeNo, eventId, reason, actor }, () => ({ refundedMinor: order.moneyMinor }));
+  await takeBack(deps, { tradeNo, eventId, reason, by }, () => ({ refundedMinor: order.moneyMinor }));
   deps.inbox.gone("payment", tradeNo);
 }

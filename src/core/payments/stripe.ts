@@ -11,7 +11,7 @@ import { tellDispute } from "./flags.ts";
 import { markExpired, markFailed, markPending, noteEvent, orderOf, receivePayment } from "./orders.ts";
 import type { OrderRow, Payment } from "./orders.ts";
 import type { PaymentRail, PaymentStart, RailDeps, RailOption } from "./rail.ts";
-import { takeBack } from "./taken-back.ts";
+import { failedRefundSteps, REFUND_FAILED, takeBack } from "./taken-back.ts";
 
 export const STRIPE = "stripe";
 /** Of a Checkout session; the provider takes 30 minutes to 24 hours. */
@@ -287,14 +287,21 @@ async function paidBy(deps: RailDeps, paymentIntent: string): Promise<OrderRow |
   return row;
 }
 
-async function takeCharge(deps: RailDeps, eventId: string, charge: Stripe.Charge): Promise<void> {
+async function takeCharge(
+  deps: RailDeps,
+  { id: eventId, created }: Pick<Stripe.Event, "id" | "created">,
+  charge: Stripe.Charge,
+): Promise<void> {
   if (charge.metadata["site"] !== siteOf(deps)) return;
   const order = await orderOf(deps, charge.metadata["order"] ?? "");
   if (!order) throw new Failure("internal", "payment_event_early", { status: 503 });
-  await takeBack(deps, { tradeNo: order.tradeNo, eventId, reason: "refund" }, (known) => ({
+  await takeBack(deps, { tradeNo: order.tradeNo, eventId, reason: "refund" }, (known) => {
+    // Told late, it does not know yet of what has come back meanwhile.
+    const cameBack = known.failed.reduce((sum, { amount, at }) => sum + (at > created ? amount : 0), 0);
     // Of an order in review another sum came than was asked for: all of it is all of it.
-    refundedMinor: charge.refunded ? known.moneyMinor : Math.max(known.refundedMinor, charge.amount_refunded),
-  }));
+    const gone = charge.refunded ? known.moneyMinor : charge.amount_refunded;
+    return { refundedMinor: Math.max(known.refundedMinor, gone - cameBack) };
+  });
 }
 
 /**
@@ -316,11 +323,16 @@ async function ownPaid(deps: RailDeps, paymentIntent: string): Promise<OrderRow 
 }
 
 /** Told twice, by two kinds of event: its own number counts, not theirs. */
-async function takeFailedRefund(deps: RailDeps, refund: Stripe.Refund): Promise<void> {
+async function takeFailedRefund(deps: RailDeps, at: number, refund: Stripe.Refund): Promise<void> {
   if (refund.status !== "failed") return;
   const order = await ownPaid(deps, idOf(refund.payment_intent));
   if (!order) return;
-  const event = { tradeNo: order.tradeNo, eventId: `${refund.id}:failed`, reason: "refund_failed" };
+  const event = {
+    tradeNo: order.tradeNo,
+    eventId: `${refund.id}:failed`,
+    reason: REFUND_FAILED,
+    failed: { amount: refund.amount, at },
+  };
   await takeBack(deps, event, (known) => ({
     refundedMinor: Math.max(0, known.refundedMinor - refund.amount),
   }));
@@ -362,10 +374,10 @@ async function stripeEvent(deps: RailDeps, raw: Uint8Array, header: string): Pro
       return takeSession(deps, event, session);
     }
     case "charge.refunded":
-      return takeCharge(deps, event.id, event.data.object);
+      return takeCharge(deps, event, event.data.object);
     case "refund.failed":
     case "charge.refund.updated":
-      return takeFailedRefund(deps, event.data.object);
+      return takeFailedRefund(deps, event.created, event.data.object);
     case "charge.dispute.created":
     case "charge.dispute.closed":
       return takeDispute(deps, event.type, event.data.object);
@@ -380,9 +392,12 @@ async function sendBack(
   minor: number | undefined,
 ): Promise<{ eventId: string }> {
   const client = await clientOf(deps);
+  // Another try than the one that came back: by the same key the provider would only say its first answer again.
+  const failed = await deps.db.atomic((tx) => failedRefundSteps(tx, deps, order));
+  const tries = failed.length === 0 ? "" : `:${failed.length}`;
   const refund = await client.refunds.create(
     { payment_intent: order.providerRef ?? "", ...(minor === undefined ? {} : { amount: minor }) },
-    { idempotencyKey: `${order.tradeNo}:refund:${order.refundedMinor}` },
+    { idempotencyKey: `${order.tradeNo}:refund:${order.refundedMinor}${tries}` },
   );
   if (refund.status === "failed" || refund.status === "canceled") throw refuse("refund_failed");
   return { eventId: refund.id };

@@ -6,7 +6,8 @@ import type { Orm, Steps } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import { logQuotaText } from "../../shared/money.ts";
-import type { UserAccount } from "../deps.ts";
+import { auditSteps } from "../logs/audit.ts";
+import type { AuditActor } from "../logs/audit.ts";
 import { orderTakenBack } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
 import { refundOrdered } from "../plans/purchases.ts";
@@ -17,8 +18,22 @@ import { lockedOrder, nowSeconds, PAYABLE } from "./orders.ts";
 import type { OrderRow, PaymentDeps } from "./orders.ts";
 import { debitFor } from "./shares.ts";
 
+/** The verdict of a refund that the rail could not carry out. */
+export const REFUND_FAILED = "refund_failed";
+
+/** A refund that came back: its minor units, and when the rail said so, in its own seconds. */
+export interface FailedRefund {
+  amount: number;
+  at: number;
+}
+
 /** What of an order's money is not the site's any more, in minor units, from what was known of it under the row's lock. */
-type TakenBack = (known: { refundedMinor: number; disputedMinor: number; moneyMinor: number }) => {
+type TakenBack = (known: {
+  refundedMinor: number;
+  disputedMinor: number;
+  moneyMinor: number;
+  failed: readonly FailedRefund[];
+}) => {
   refundedMinor?: number;
   disputedMinor?: number;
   /** What is disputed does not come back: the dispute is lost. */
@@ -46,7 +61,7 @@ function* firstTimeSteps(
   tx: Orm,
   deps: PaymentDeps,
   order: OrderRow,
-  { eventId, reason, unless }: { eventId: string; reason: string; unless: string },
+  { eventId, reason, unless, failed }: Pick<TakenEvent, "eventId" | "reason" | "unless" | "failed">,
 ): Steps<boolean> {
   const { paymentEvents } = deps.db.t;
   const known = yield* q(
@@ -54,7 +69,7 @@ function* firstTimeSteps(
       .select({ id: paymentEvents.id })
       .from(paymentEvents)
       .where(
-        and(eq(paymentEvents.rail, order.rail), inArray(paymentEvents.eventId, [eventId, unless || eventId])),
+        and(eq(paymentEvents.rail, order.rail), inArray(paymentEvents.eventId, [eventId, unless ?? eventId])),
       ),
   );
   if (known.length > 0) return false;
@@ -67,10 +82,51 @@ function* firstTimeSteps(
         tradeNo: order.tradeNo,
         at: nowSeconds(deps),
         verdict: reason.slice(0, 64),
+        ...(failed ? { report: JSON.stringify(failed) } : {}),
       })
       .returning({ id: paymentEvents.id }),
   );
   return true;
+}
+
+/** Refunds of the order that came back. */
+export function* failedRefundSteps(
+  tx: Orm,
+  { db }: Pick<PaymentDeps, "db">,
+  { rail, tradeNo }: Pick<OrderRow, "rail" | "tradeNo">,
+): Steps<FailedRefund[]> {
+  const { paymentEvents } = db.t;
+  const rows = yield* q(
+    tx
+      .select({ report: paymentEvents.report })
+      .from(paymentEvents)
+      .where(
+        and(
+          eq(paymentEvents.tradeNo, tradeNo),
+          eq(paymentEvents.rail, rail),
+          eq(paymentEvents.verdict, REFUND_FAILED),
+        ),
+      ),
+  );
+  return rows.map(({ report }) => {
+    const { amount = 0, at = 0 } = JSON.parse(report) as Partial<FailedRefund>;
+    return { amount, at };
+  });
+}
+
+/** What somebody said of an order's money: the rail by an event of its own, or root. */
+interface TakenEvent {
+  tradeNo: string;
+  /** As the rail numbers it, or whoever asked for it. */
+  eventId: string;
+  /** As orders, logs and reports name it. */
+  reason: string;
+  /** Root, where it was asked for here. */
+  by?: AuditActor;
+  /** Another event, which makes this one void where it was there first. */
+  unless?: string;
+  /** Of `REFUND_FAILED`: what came back. */
+  failed?: FailedRefund;
 }
 
 /**
@@ -78,30 +134,21 @@ function* firstTimeSteps(
  * Answers the units by which the balance changed: 0 for an event that was taken in before, or that `unless` another one,
  * taken in already, has overtaken. Throws `order_missing`, and `payment_event_early` (503) before the order is credited.
  */
-export async function takeBack(
-  deps: PaymentDeps,
-  {
-    tradeNo,
-    eventId,
-    reason,
-    actor,
-    unless = "",
-  }: { tradeNo: string; eventId: string; reason: string; actor?: UserAccount; unless?: string },
-  taken: TakenBack,
-): Promise<number> {
+export async function takeBack(deps: PaymentDeps, event: TakenEvent, taken: TakenBack): Promise<number> {
+  const { tradeNo, eventId, reason, by } = event;
   const { orders, users } = deps.db.t;
   // What a plan's period owes for is what was called before the money went back, also where it has only been settled.
   await deps.ledger.entered();
-  let planHolder = 0;
+  let endedPlan = false;
   const change = await deps.ledger.atomic(function* (tx, credit) {
     const order = yield* lockedOrder(tx, deps, "", tradeNo);
     if (!order) throw refuse("order_missing");
-    planHolder = order.kind === "plan" ? order.userId : 0;
     // Its credit is on its way: taken from a balance that never got it, the rest would be given twice.
     if (PAYABLE.some((each) => each === order.status))
       throw new Failure("internal", "payment_event_early", { status: 503 });
-    if (!(yield* firstTimeSteps(tx, deps, order, { eventId, reason, unless }))) return 0;
-    const now = taken(order);
+    if (!(yield* firstTimeSteps(tx, deps, order, event))) return 0;
+    endedPlan = order.kind === "plan";
+    const now = taken({ ...order, failed: yield* failedRefundSteps(tx, deps, order) });
     const refundedMinor = Math.min(order.moneyMinor, now.refundedMinor ?? order.refundedMinor);
     const disputedMinor = Math.min(order.moneyMinor, now.disputedMinor ?? order.disputedMinor);
     // An order in review is refunded without ever having been credited.
@@ -120,11 +167,21 @@ export async function takeBack(
     yield* q(
       tx
         .update(orders)
-        .set({ ...set, ...(actor ? { actorId: actor.id, note: reason } : {}) })
+        .set({ ...set, ...(by ? { actorId: by.id, note: reason } : {}) })
         .where(eq(orders.id, order.id))
         .returning({ id: orders.id }),
     );
     yield* disputeFlagSteps(tx, deps, order, disputedMinor);
+    const [user = { username: "" }] = yield* q(
+      tx.select({ username: users.username }).from(users).where(eq(users.id, order.userId)),
+    );
+    if (by)
+      yield* auditSteps(tx, deps, {
+        user: { id: order.userId, username: user.username },
+        action: "order.refund",
+        params: { order: tradeNo, reason },
+        by,
+      });
     const rewardWork = { tx, deps, credit, eventId };
     const cameBack = refundedMinor < order.refundedMinor || disputedMinor < order.disputedMinor;
     if (refundedMinor + (now.isFinal ? disputedMinor : 0) >= order.moneyMinor)
@@ -133,13 +190,10 @@ export async function takeBack(
       yield* rewardAgainSteps(rewardWork, order);
     if (change === 0) return 0;
     yield* credit({ userId: order.userId, amount: change, kind: "refund", ref: `${tradeNo}:${eventId}` });
-    const [user] = yield* q(
-      tx.select({ username: users.username }).from(users).where(eq(users.id, order.userId)),
-    );
     yield* deps.ledger.logSteps(tx, {
       type: LogType.topUp,
       userId: order.userId,
-      username: user?.username ?? "",
+      username: user.username,
       content: orderTakenBack(
         logQuotaText(Math.abs(change), quotaDisplay(deps.options)),
         tradeNo,
@@ -150,10 +204,8 @@ export async function takeBack(
     });
     return change;
   });
-  // With its plan an account may lose a group: more than a balance that moved.
-  if (planHolder > 0)
-    await deps.accounts.userChanged(planHolder).catch((error: unknown) => {
-      deps.logger.warn("the end of a plan was not announced", { user: planHolder, error: String(error) });
-    });
+  // The plan ended with the refund, and its money is the site's again: what becomes of it a person decides.
+  if (endedPlan && reason === REFUND_FAILED)
+    deps.inbox.raise({ kind: "payment", subject: tradeNo, params: { order: tradeNo } });
   return change;
 }

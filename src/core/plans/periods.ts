@@ -2,6 +2,8 @@
 // an hourly sharing out of use, so that lists show what is left.
 import { and, asc, exists, gt, isNull, lte, ne, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
+import { NOW } from "../../db/moments.ts";
+import type { Moment } from "../../db/moments.ts";
 import { nowSeconds, settlePlans } from "./purse.ts";
 import type { PlanDeps } from "./purse.ts";
 
@@ -11,11 +13,9 @@ const ROUND = 200;
 export async function renewPlans(deps: PlanDeps, userId: number): Promise<void> {
   // Calls that are settled count in the period that they were made in.
   await deps.ledger.entered();
-  const purse = await deps.ledger.atomic((tx, credit) =>
-    settlePlans({ tx, deps, credit, userId, now: nowSeconds(deps) }),
-  );
-  // A period that follows another one moves the balance alone.
-  await (purse?.hasOtherPlans ? deps.accounts.userChanged(userId) : deps.accounts.usersCharged([userId]));
+  await deps.ledger.atomic((tx, credit) => settlePlans({ tx, deps, credit, userId, now: nowSeconds(deps) }));
+  // Also where nobody was credited: until when the plans stand is in the row.
+  await deps.accounts.usersCharged([userId]);
 }
 
 async function renewEach(deps: PlanDeps, ids: readonly { id: number }[]): Promise<void> {
@@ -26,15 +26,15 @@ async function renewEach(deps: PlanDeps, ids: readonly { id: number }[]): Promis
   }
 }
 
-function isDue(deps: Pick<PlanDeps, "db" | "clock">): SQL | undefined {
-  const { users } = deps.db.t;
-  return and(gt(users.planUntil, 0), lte(users.planUntil, nowSeconds(deps)), isNull(users.deletedAt));
+function isDue({ db }: Pick<PlanDeps, "db">, now: Moment): SQL | undefined {
+  const { users } = db.t;
+  return and(gt(users.planUntil, 0), lte(users.planUntil, now), isNull(users.deletedAt));
 }
 
 /** Condition: somebody's period has ended, or a plan begins. */
-export function plansWait(deps: Pick<PlanDeps, "db" | "clock">): SQL {
+export function plansWait(deps: Pick<PlanDeps, "db">): SQL {
   const some = deps.db.orm.select({ one: sql`1` }).from(deps.db.t.users);
-  return exists(some.where(isDue(deps)));
+  return exists(some.where(isDue(deps, NOW)));
 }
 
 /** Everybody whose period has ended or whose plan begins. Runs by a job. */
@@ -44,7 +44,7 @@ export async function renewDuePlans(deps: PlanDeps): Promise<void> {
     const due = await deps.db.orm
       .select({ id: users.id })
       .from(users)
-      .where(and(isDue(deps), gt(users.id, after)))
+      .where(and(isDue(deps, nowSeconds(deps)), gt(users.id, after)))
       .orderBy(asc(users.id))
       .limit(ROUND);
     await renewEach(deps, due);

@@ -33,12 +33,6 @@ export interface Purse {
   open: PeriodRow[];
 }
 
-/** After the clock has moved on. */
-export interface SettledPurse extends Purse {
-  /** Another plan runs, or none: the account's group and whether it may use its wallet may be others. */
-  hasOtherPlans: boolean;
-}
-
 export const nowSeconds = ({ clock }: Pick<Deps, "clock">): number => Math.floor(clock.nowMs() / 1000);
 
 const UNFINISHED = ["waiting", "active"];
@@ -142,8 +136,8 @@ function* allocate(work: PlanWork, use: number, open: PeriodRow[]): Steps<Period
  * Brings an account's plans up to now: shares use out, ends what is over, begins what is due. Answers what runs and waits
  * then; follow every further change by `writePurse`. Undefined: no such user.
  */
-export function* settlePlans(work: PlanWork): Steps<SettledPurse | undefined> {
-  const { now } = work;
+export function* settlePlans(work: PlanWork): Steps<Purse | undefined> {
+  const { tx, deps, userId, now } = work;
   const user = yield* lockUser(work);
   if (!user) return undefined;
   const before = yield* readPurse(work);
@@ -162,7 +156,9 @@ export function* settlePlans(work: PlanWork): Steps<SettledPurse | undefined> {
     else yield* setStatus(work, plan.id, { status: "ended" });
   }
   const purse = yield* writePurse(work);
-  return { ...purse, hasOtherPlans: activeOf(before.plans) !== activeOf(purse.plans) };
+  // Another plan runs, or none: the account's group and whether it may use its wallet may be others. A next period is a credit.
+  if (activeOf(before.plans) !== activeOf(purse.plans)) deps.ledger.changed(tx, userId);
+  return purse;
 }
 
 const activeOf = (plans: readonly UserPlanRow[]): string =>

@@ -8,6 +8,8 @@ import { LogType, Role } from "../../shared/enums.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import { priceDraftFailed } from "../logs/sentences.ts";
 import type { Deps } from "../deps.ts";
+import { NOW } from "../../db/moments.ts";
+import type { Moment } from "../../db/moments.ts";
 import type { WriteMade } from "../options/store.ts";
 import { changesAgainst, placesText, writesOf } from "./changes.ts";
 import type { PriceChange, SentChange } from "./changes.ts";
@@ -108,7 +110,8 @@ export async function createDraft(deps: DraftDeps, input: DraftInput, actor: Act
   return shown(row);
 }
 
-async function draftOf(db: Database, id: number): Promise<Draft> {
+/** Throws `record_missing`. */
+export async function draftOf(db: Database, id: number): Promise<Draft> {
   const { priceDrafts } = db.t;
   const [row] = await db.orm.select().from(priceDrafts).where(eq(priceDrafts.id, id));
   if (!row) throw refuse("record_missing");
@@ -210,15 +213,15 @@ type DueDeps = Pick<Deps, "db" | "options" | "clock" | "inbox" | "ledger" | "log
 /** How a draft's moment went; undefined: another node had it, or it was changed meanwhile. */
 type Outcome = { revision: number } | { failure: DraftFailure } | undefined;
 
-function isDue({ db, clock }: Pick<Deps, "db" | "clock">): SQL | undefined {
+function isDue({ db }: Pick<Deps, "db">, now: Moment): SQL | undefined {
   const { priceDrafts } = db.t;
-  return and(eq(priceDrafts.state, "scheduled"), lte(priceDrafts.effectiveAt, nowSeconds({ clock })));
+  return and(eq(priceDrafts.state, "scheduled"), lte(priceDrafts.effectiveAt, now));
 }
 
 /** Condition: the moment of a draft has come. */
-export function draftsWait(deps: Pick<Deps, "db" | "clock">): SQL {
+export function draftsWait(deps: Pick<Deps, "db">): SQL {
   const some = deps.db.orm.select({ one: sql`1` }).from(deps.db.t.priceDrafts);
-  return exists(some.where(isDue(deps)));
+  return exists(some.where(isDue(deps, NOW)));
 }
 
 /**
@@ -230,7 +233,7 @@ export async function applyDueDrafts(deps: DueDeps): Promise<void> {
   const due = await deps.db.orm
     .select()
     .from(priceDrafts)
-    .where(isDue(deps))
+    .where(isDue(deps, nowSeconds(deps)))
     .orderBy(asc(priceDrafts.effectiveAt), asc(priceDrafts.id));
   for (const row of due) {
     const draft = shown(row);

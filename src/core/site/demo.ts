@@ -1,6 +1,7 @@
 // Demonstration mode: everything may be looked at and tried, and nothing is changed by anybody but root.
 import { Role } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
+import { isPaymentCallback } from "../../shared/payment-callbacks.ts";
 import type { OptionStore } from "../options/store.ts";
 
 /** Reads that leave something behind: a new access token, an invitation code, a channel's test and what it costs. */
@@ -19,7 +20,7 @@ const OPEN_WRITES: ReadonlySet<string> = new Set([
 
 /** Whether a console call changes anything, by its method and its address. */
 function isWrite(method: string, pathname: string): boolean {
-  if (OPEN_WRITES.has(pathname.replace(/\/$/, ""))) return false;
+  if (OPEN_WRITES.has(pathname.replace(/\/$/, "")) || isPaymentCallback(pathname)) return false;
   if (method === "OPTIONS") return false;
   return (method !== "GET" && method !== "HEAD") || WRITING_READS.test(pathname);
 }

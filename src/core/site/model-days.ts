@@ -2,6 +2,7 @@
 // Refuses to be exact to the call: what a killed process counted in its last minute is lost, and no money hangs on it.
 import { gte, lt, sql } from "drizzle-orm";
 import { q } from "../../db/database.ts";
+import { lookEvery } from "../../db/look-around.ts";
 import { FIRST_TOKEN_BOUNDS } from "../../observe/model-figures.ts";
 import type { ModelFigures, ModelTable } from "../../observe/model-figures.ts";
 import { copyOf, createTally } from "../../observe/tally.ts";
@@ -109,12 +110,11 @@ export function createModelDays({ db, clock, logger, models }: Sources): ModelDa
     return writing;
   }
 
-  const timer = setInterval(() => void write(), WRITE_MS);
-  timer.unref();
+  const stopWriting = lookEvery(WRITE_MS, () => void write());
   return {
     write,
     async stop() {
-      clearInterval(timer);
+      stopWriting();
       // A database that is away keeps no process from ending.
       const last = (writing ?? Promise.resolve()).then(write);
       await within(DATABASE_MS, last).catch(() => undefined);

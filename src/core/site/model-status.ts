@@ -41,8 +41,8 @@ function dayState({ answered, failed }: { answered: number; failed: number }): D
 
 function stateNow(deps: StatusDeps, groups: readonly string[], model: string): ModelState["state"] {
   const { routing, picker, keyring, clock } = deps;
-  if (picker.isCalm() && keyring.isCalm()) return "answers";
   const nowMs = clock.monotonicMs();
+  if (picker.isCalm(nowMs) && keyring.isCalm(nowMs)) return "answers";
   const channels = groups.flatMap((group) =>
     routing.tiers(group, model).flatMap(({ entries }) => entries.map(({ channel }) => channel)),
   );

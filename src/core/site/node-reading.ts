@@ -36,8 +36,9 @@ export function readChannels(deps: ChannelDeps): ChannelReading[] {
 function readChannel(deps: ChannelDeps, channel: Channel): ChannelReading {
   const { picker, keyring, clock } = deps;
   const isOn = channel.status === ChannelStatus.enabled;
-  if (picker.isCalm() && keyring.isCalm()) return { channel, isUp: isOn, keyRests: 0, openCells: 0 };
   const nowMs = clock.monotonicMs();
+  if (picker.isCalm(nowMs) && keyring.isCalm(nowMs))
+    return { channel, isUp: isOn, keyRests: 0, openCells: 0 };
   const keys = keyring
     .states(channel, nowMs)
     .filter(({ index }) => (channel.keyRows[index]?.status ?? KeyStatus.on) === KeyStatus.on);

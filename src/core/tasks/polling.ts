@@ -1,8 +1,9 @@
 // How long an open task waits until its upstream is polled again; that stands in the row, so it survives a restart.
 // Refuses to poll a silent or unreachable upstream as often as one that has news.
-import { gt, lte, or } from "drizzle-orm";
+import { gt, lte, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
+import type { Moment } from "../../db/moments.ts";
 
 const ROUND_MS = 15_000;
 /** Looks are never exactly a round apart: what is due a moment later need not wait for the next one. */
@@ -29,8 +30,8 @@ export function nextPoll(polls: number, outcome: PollOutcome, nowMs: number): Po
 }
 
 /** Due rows; one that would wait longer than any wait was given its moment before the clock was set back. */
-export function isDue(column: PgColumn, nowMs: number): SQL | undefined {
-  return or(lte(column, nowMs), gt(column, nowMs + MAX_WAIT_MS));
+export function isDue(column: PgColumn, nowMs: Moment): SQL | undefined {
+  return or(lte(column, nowMs), gt(sql`${column} - ${sql.raw(String(MAX_WAIT_MS))}`, nowMs));
 }
 
 /** Rows that wait alike, so that one statement serves them all. */

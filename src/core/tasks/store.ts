@@ -7,6 +7,8 @@ import { countRows, q } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import { logQuotaText } from "../../shared/money.ts";
 import type { Deps } from "../deps.ts";
+import { NOW_MS } from "../../db/moments.ts";
+import type { Moment } from "../../db/moments.ts";
 import { isStorable, storableRow } from "../kit/storable.ts";
 import { refundSteps, settledHourOf } from "../ledger/refund.ts";
 import { refunded } from "../logs/sentences.ts";
@@ -133,13 +135,13 @@ export async function anyTask<Row extends TaskRow>(
 
 function isOpenAndDue(
   table: ReturnType<TaskFamily<TaskRow>["columns"]>["table"],
-  clock: Pick<Deps["clock"], "nowMs">,
+  nowMs: Moment,
 ): SQL | undefined {
-  return and(ne(table.progress, DONE), isDue(table.nextPollMs, clock.nowMs()));
+  return and(ne(table.progress, DONE), isDue(table.nextPollMs, nowMs));
 }
 
 /** Condition: `dueTasks` would find some, of whatever family. */
-export function tasksWait({ db, clock }: Pick<Deps, "db" | "clock">): SQL | undefined {
+export function tasksWait({ db }: Pick<Deps, "db">): SQL | undefined {
   const tables = [DRAWINGS.columns(db.t).table, CREATIVE_TASKS.columns(db.t).table];
   return or(
     ...tables.map((table) =>
@@ -147,7 +149,7 @@ export function tasksWait({ db, clock }: Pick<Deps, "db" | "clock">): SQL | unde
         db.orm
           .select({ one: sql`1` })
           .from(table)
-          .where(isOpenAndDue(table, clock)),
+          .where(isOpenAndDue(table, NOW_MS)),
       ),
     ),
   );
@@ -163,7 +165,7 @@ export async function dueTasks<Row extends TaskRow>(
   const rows = await db.orm
     .select()
     .from(table)
-    .where(isOpenAndDue(table, clock))
+    .where(isOpenAndDue(table, clock.nowMs()))
     .orderBy(table.nextPollMs, table.id)
     .limit(limit);
   return rowsOf(family, rows);

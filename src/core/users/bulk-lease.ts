@@ -3,6 +3,7 @@ import { and, eq, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { Role, UserStatus } from "../../shared/enums.ts";
 import type { Deps } from "../deps.ts";
+import type { Moment } from "../../db/moments.ts";
 import type { AuditActor } from "../logs/audit.ts";
 import type { BulkAct } from "./bulk.ts";
 
@@ -30,13 +31,13 @@ export interface BulkWork {
 export const nowSeconds = ({ clock }: Pick<Deps, "clock">): number => Math.floor(clock.nowMs() / 1000);
 
 /** By which leases begin and end: the database's clock where nodes share one, so that no node takes another's too early. */
-export const leaseNow = (deps: Pick<Deps, "db" | "clock">): SQL =>
-  deps.db.kind === "postgres" ? sql`floor(extract(epoch from now()))::bigint` : sql`${nowSeconds(deps)}`;
+export const leaseNow = ({ db }: Pick<Deps, "db">, now: Moment): SQL =>
+  db.kind === "postgres" ? sql`floor(extract(epoch from now()))::bigint` : sql`${now}`;
 
 /** The lease is this node's for another while; false: another node works on it, or it is over. */
 export async function takeLease(deps: BulkDeps, id: number, isHeld: boolean): Promise<boolean> {
   const { userBulks } = deps.db.t;
-  const now = leaseNow(deps);
+  const now = leaseNow(deps, nowSeconds(deps));
   const rows = await deps.db.orm
     .update(userBulks)
     .set({ leaseUntil: sql`${now} + ${LEASE_SECONDS}` })

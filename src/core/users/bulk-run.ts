@@ -3,6 +3,7 @@
 // killed goes on where it was; ranks count for every account, and as the one who asked has them now.
 import { and, asc, eq, exists, lt, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
+import { NOW } from "../../db/moments.ts";
 import type { AuditActor } from "../logs/audit.ts";
 import { leaseNow, nowSeconds, roleNow, takeLease } from "./bulk-lease.ts";
 import type { BulkDeps, BulkWork } from "./bulk-lease.ts";
@@ -64,15 +65,15 @@ export function runSoon(deps: BulkDeps, id: number): void {
   );
 }
 
-function isAbandoned(deps: Pick<BulkDeps, "db" | "clock">): SQL | undefined {
-  const { userBulks } = deps.db.t;
-  return and(eq(userBulks.finishedAt, 0), lt(userBulks.leaseUntil, leaseNow(deps)));
+function isAbandoned({ db }: Pick<BulkDeps, "db">, now: SQL): SQL | undefined {
+  const { userBulks } = db.t;
+  return and(eq(userBulks.finishedAt, 0), lt(userBulks.leaseUntil, now));
 }
 
 /** Condition: a run waits for somebody to go on with it. */
-export function bulksWait(deps: Pick<BulkDeps, "db" | "clock">): SQL {
+export function bulksWait(deps: Pick<BulkDeps, "db">): SQL {
   const some = deps.db.orm.select({ one: sql`1` }).from(deps.db.t.userBulks);
-  return exists(some.where(isAbandoned(deps)));
+  return exists(some.where(isAbandoned(deps, leaseNow(deps, NOW))));
 }
 
 /** Goes on with runs whose node is gone. */
@@ -81,7 +82,7 @@ export async function resumeBulks(deps: BulkDeps): Promise<void> {
   const open = await deps.db.orm
     .select({ id: userBulks.id })
     .from(userBulks)
-    .where(isAbandoned(deps))
+    .where(isAbandoned(deps, leaseNow(deps, nowSeconds(deps))))
     .orderBy(asc(userBulks.id));
   for (const { id } of open) await runBulk(deps, id);
 }

@@ -9,6 +9,8 @@ import { sendMail } from "../../net/mail.ts";
 import type { Letter } from "../../net/mail.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import type { Deps, Inbox } from "../deps.ts";
+import { NOW } from "../../db/moments.ts";
+import type { Moment } from "../../db/moments.ts";
 import { within } from "../kit/deadline.ts";
 import { isQuiet, refuseWhenQuiet } from "../options/quiet.ts";
 import { mailServer } from "./mail-server.ts";
@@ -130,17 +132,17 @@ async function sendOne(deps: OutboxDeps, row: OutboxRow): Promise<boolean> {
   return true;
 }
 
-const isDue = ({ db, clock }: Pick<Deps, "db" | "clock">): SQL | undefined =>
-  and(isNull(db.t.outbox.deadAt), lte(db.t.outbox.nextAt, nowSeconds({ clock })));
+const isDue = ({ db }: Pick<Deps, "db">, now: Moment): SQL | undefined =>
+  and(isNull(db.t.outbox.deadAt), lte(db.t.outbox.nextAt, now));
 
-const isKeptLongEnough = ({ db, clock }: Pick<Deps, "db" | "clock">): SQL =>
-  lt(db.t.outbox.deadAt, nowSeconds({ clock }) - KEPT_SECONDS);
+const isKeptLongEnough = ({ db }: Pick<Deps, "db">, now: Moment): SQL =>
+  lt(sql`${db.t.outbox.deadAt} + ${sql.raw(String(KEPT_SECONDS))}`, now);
 
 /** Condition: `sendDue` would find a letter to send, or one to forget. */
-export function lettersWait(deps: Pick<Deps, "db" | "clock">): SQL {
+export function lettersWait(deps: Pick<Deps, "db">): SQL {
   const { outbox } = deps.db.t;
   const some = deps.db.orm.select({ one: sql`1` }).from(outbox);
-  return exists(some.where(or(isDue(deps), isKeptLongEnough(deps))));
+  return exists(some.where(or(isDue(deps, NOW), isKeptLongEnough(deps, NOW))));
 }
 
 /** Sends what is due, one after another, oldest first; answers how many went. Several nodes may do so at once. */
@@ -150,13 +152,13 @@ export async function sendDue(deps: OutboxDeps): Promise<number> {
   const due = await deps.db.orm
     .select()
     .from(outbox)
-    .where(isDue(deps))
+    .where(isDue(deps, nowSeconds(deps)))
     .orderBy(asc(outbox.nextAt), asc(outbox.id))
     .limit(MOST_AT_ONCE);
   let sent = 0;
   for (const row of due)
     if ((await claim(deps, row, nowSeconds(deps))) && (await sendOne(deps, row))) sent += 1;
-  await deps.db.orm.delete(outbox).where(isKeptLongEnough(deps));
+  await deps.db.orm.delete(outbox).where(isKeptLongEnough(deps, nowSeconds(deps)));
   return sent;
 }
 

@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
 import type { Database, Orm, Steps } from "../../db/database.ts";
+import { lookEvery } from "../../db/look-around.ts";
 import type { Deps } from "../deps.ts";
 import {
   endAllSteps,
@@ -177,8 +178,7 @@ export async function createSessions({
     }
   }
 
-  const timer = setInterval(() => void write(), WRITE_MS);
-  timer.unref();
+  const stopWriting = lookEvery(WRITE_MS, () => void write());
 
   return {
     async open(fields, also) {
@@ -213,7 +213,7 @@ export async function createSessions({
     purge: () => purgeRows(db, nowSeconds()),
     write,
     async close() {
-      clearInterval(timer);
+      stopWriting();
       await write();
     },
   };

@@ -9,7 +9,6 @@ import { Role, UserStatus } from "../../shared/enums.ts";
 import type { AuditAction } from "../../shared/audit-actions.ts";
 import { isLimitName, LIMIT_NAMES, parseLimitFields } from "../../shared/key-limits.ts";
 import type { LimitFields } from "../../shared/key-limits.ts";
-import type { FailureCode } from "../../shared/failure-codes.ts";
 import { refuse } from "../../shared/failures.ts";
 import { balanceSteps, checkChange, tellRoot } from "./balance-changes.ts";
 import type { BalanceChange } from "./balance-changes.ts";
@@ -23,6 +22,7 @@ import { nameKey } from "./folding.ts";
 import { mailFor, refuseTakenMail } from "./mail-rules.ts";
 import { addUser } from "./new-user.ts";
 import { sendSoon } from "./outbox.ts";
+import { assertOutranks } from "./rank.ts";
 import { removeOwnSteps } from "./removal.ts";
 import { passwordLetterSteps } from "./password-letter.ts";
 import { sha256Hex } from "../kit/seal.ts";
@@ -137,10 +137,6 @@ async function findUser(deps: Deps, id: number): Promise<UserRow> {
   const rows = await deps.db.orm.select().from(users).where(eq(users.id, id)).limit(1);
   if (!rows[0]) throw refuse("user_missing");
   return rows[0];
-}
-
-function assertOutranks(actor: Pick<UserAccount, "role">, target: { role: number }, code: FailureCode): void {
-  if (actor.role !== Role.root && target.role >= actor.role) throw refuse(code);
 }
 
 // --- own account ---------------------------------------------------------------------------------------------------
@@ -424,6 +420,7 @@ export async function updateUser(deps: Deps, actor: AuditActor, input: UserUpdat
         const set =
           changes.passwordHash === undefined ? changes : { ...changes, sessionVersion: nextVersion(deps) };
         yield* q(tx.update(users).set(set).where(eq(users.id, row.id)).returning({ id: users.id }));
+        deps.ledger.changed(tx, row.id);
       }
       for (const entry of entries) yield* auditSteps(tx, deps, entry);
       return yield* balanceSteps(tx, { deps, credit, by: actor }, row, input);
@@ -433,7 +430,6 @@ export async function updateUser(deps: Deps, actor: AuditActor, input: UserUpdat
     if (isUniqueViolation(error)) throw refuse("username_taken");
     throw error;
   }
-  await deps.accounts.userChanged(row.id);
   if (changes.passwordHash !== undefined) await endEverywhere(deps, row.id, "password");
 }
 
@@ -490,7 +486,8 @@ export async function removeUser(deps: Deps, actor: AuditActor, id: number): Pro
     const params = { name: row.username };
     yield* auditSteps(tx, deps, { user: row, action: "user.remove", params, by: actor });
   });
-  await deps.sessions.remove(id);
+  // First: whatever fails behind it, memory lets neither the account nor its keys in.
   await deps.accounts.userChanged(id);
+  await deps.sessions.remove(id);
   for (const token of owned) await deps.accounts.tokenChanged(token.id);
 }

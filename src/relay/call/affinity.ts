@@ -267,7 +267,7 @@ export function boundPlace(
   request.affinity.isBound = found !== undefined;
   if (!found) return undefined;
   const { deps, picker } = services;
-  if (!picker.isCalm()) picker.take(found.channel, request.model, nowMs);
+  if (!picker.isCalm(nowMs)) picker.take(found.channel, request.model, nowMs);
   deps.keyring.take(found.channel, found.keyIndex, request.model, nowMs);
   return found;
 }
@@ -358,7 +358,7 @@ function followed(
   const keyIndex = keyIn(channel, binding);
   if (keyIndex === -1) return "key_off";
   if (deps.keyring.restOf(channel, keyIndex, model, nowMs)) return "resting";
-  if (!picker.isCalm() && !picker.isUsable(channel, model, nowMs)) return "resting";
+  if (!picker.isCalm(nowMs) && !picker.isUsable(channel, model, nowMs)) return "resting";
   if (channel.isCapped && !deps.caps.hasRoom(channel, keyIndex, tokens, nowMs)) return "full";
   return { channel, keyIndex };
 }

@@ -181,7 +181,7 @@ export async function attemptChannels<T>(
       if (!request.isTest) {
         const nowMs = clock.monotonicMs();
         picker.traffic.told(channel, request.model, nowMs);
-        if (!keyring.isCalm()) tellServed(services, place, request.model, policy.tellsEnd === true);
+        if (!keyring.isCalm(nowMs)) tellServed(services, place, request.model, policy.tellsEnd === true);
         if (policy.tellsEnd === true) picker.opened(channel, request.model, place.beganMs);
         else picker.succeeded(channel, request.model, place.beganMs, nowMs);
       }

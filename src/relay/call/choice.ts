@@ -43,7 +43,7 @@ export function nextChannel(run: Choice, nowMs: number): PickedChannel | undefin
     const channel = picker.pick(group, model, excluded, nowMs, accepts, isPeek);
     return channel && { channel, group };
   };
-  if (deps.keyring.isCalm() && !deps.routing.hasLimits()) return pick(policy.accepts);
+  if (deps.keyring.isCalm(nowMs) && !deps.routing.hasLimits()) return pick(policy.accepts);
   const isFit = (channel: Channel, orResting: boolean): boolean => {
     if (!policy.accepts(channel)) return false;
     const refused = run.refusals?.get(channel.id);

@@ -32,6 +32,12 @@ async function billedUsage(
   return withCountedOutput(charged, await end.generatedTokens());
 }
 
+/** What the cost follows from as it was sent: by rules of the channel in the upstream's dialect, else as the client wrote it. */
+function sentFacts({ endpoint, body }: Call, { rules }: Plan): ReturnType<typeof requestFacts> {
+  const sent = rules?.repriced;
+  return sent ? requestFacts(sent.dialect, sent.body) : requestFacts(endpoint.dialect, body.json);
+}
+
 /**
  * The cost of a call that ends so; undefined: unknown. `facts` are those of the charge, `quota` what it came to, `charged`
  * the usage that it was made of.
@@ -58,20 +64,20 @@ export async function upstreamCost(
 ): Promise<UpstreamCost | undefined> {
   const usage = await billedUsage(end, decision, charged);
   if (!usage) return undefined;
-  const { endpoint, body, model, price } = call;
+  const { endpoint, body, billed = body.json, model, price } = call;
   const { channel, upstreamModel, tier } = plan;
   const nanos = deps.costs.nanos({
     channelId: channel.id,
     upstreamModel,
     model,
     tier,
-    request: requestFacts(endpoint.dialect, body.json),
+    request: sentFacts(call, plan),
     usage,
     facts: (costs) => ({
       ...facts,
       ...(decision.rule === "release"
         ? { callCount: 0 }
-        : countUnits(endpoint, costs, { body: body.json, form: body.form, json: end.json })),
+        : countUnits(endpoint, costs, { body: billed, form: body.form, json: end.json })),
     }),
     atMs: deps.clock.nowMs(),
   });
@@ -82,9 +88,10 @@ export async function upstreamCost(
 export function bearFailed(
   { deps }: { deps: CostDeps & Pick<Deps, "ledger" | "logger"> },
   call: Call,
-  { channel, upstreamModel, tier }: Plan,
+  plan: Plan,
   usage: Usage,
 ): void {
+  const { channel, upstreamModel, tier } = plan;
   if (call.isTest || !deps.costs.has(channel.id)) return;
   const trust = usageTrust(usage);
   if (trust !== "reported") return;
@@ -94,6 +101,7 @@ export function bearFailed(
     upstreamModel,
     model,
     tier,
+    request: sentFacts(call, plan),
     usage,
     facts: { callCount: 0 },
     atMs: deps.clock.nowMs(),

@@ -10,7 +10,7 @@ import { mayUseGroup } from "../../core/users/groups.ts";
 import { TokenStatus, UserStatus } from "../../shared/enums.ts";
 import type { RateClaim } from "../../core/limits/shared-rates.ts";
 import { Failure } from "../../shared/failures.ts";
-import { completionTokens } from "../../shared/usage.ts";
+import { completionTokens, promptTokens } from "../../shared/usage.ts";
 import {
   admitCaller,
   callerWith,
@@ -217,7 +217,10 @@ function sessionParts(
     openTurn: (id, context, outputLimit) =>
       holds.open({ caller, model, upstreamModel, requestId: id, context, outputLimit, cap, quote }),
     refusal: (turn) => holds.refusal(caller, turn),
-    charged: (usage) => usual.learn(model, completionTokens(usage)),
+    charged(usage) {
+      lease.used(promptTokens(usage) + completionTokens(usage));
+      usual.learn(model, completionTokens(usage));
+    },
     ...admissionChecks(deps, request, caller, { model, address: parts.visitors.addressOf(request) }),
     ended: (session) => {
       lease.release();

@@ -122,7 +122,7 @@ test("a call that began before the rest does not end it, the next one does; by h
   ring.rest(channel, 0, limited, 2000);
   ring.wake(channel, 0, "m", 2000);
   expect(reasons(2001)).toEqual([undefined, undefined]);
-  expect(ring.isCalm()).toBe(true);
+  expect(ring.isCalm(2001)).toBe(true);
   // Whatever fails or answers meanwhile: an hour is an hour.
   const hourMs = 3_600_000;
   ring.rest(channel, 0, { reason: "by_hand", restMs: hourMs, detail: "", untilUpstream: true }, 0);
@@ -134,7 +134,7 @@ test("a call that began before the rest does not end it, the next one does; by h
   expect(reasons(hourMs - 1)).toEqual(["by_hand", "by_hand"]);
   expect(reasons(hourMs)).toEqual([undefined, undefined]);
   ring.wake(channel, 0, "m", hourMs);
-  expect(ring.isCalm()).toBe(true);
+  expect(ring.isCalm(hourMs)).toBe(true);
 });
 
 describe("a model that fails with one key of several", () => {
@@ -185,6 +185,17 @@ describe("a model that fails with one key of several", () => {
     const ring = newRing();
     const lone = channelOf("a");
     for (let i = 0; i < 9; i++) expect(ring.failed(lone, 0, "m", 0)).toBe(false);
-    expect([ring.isCalm(), ring.fitness(lone, "m", 0)]).toEqual([true, "fit"]);
+    expect([ring.isCalm(0), ring.fitness(lone, "m", 0)]).toEqual([true, "fit"]);
   });
+});
+
+test("a lone trouble is forgotten by time, whoever fails next or nobody: a rest an hour after its end, a failure after ten minutes", () => {
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
+  const channel = channelOf("a", "b");
+  ring.rest(channel, 0, rest(1000), 0);
+  expect([0, 1000, 3_600_000].map((nowMs) => ring.isCalm(nowMs))).toEqual([false, false, false]);
+  expect(ring.isCalm(3_600_000 + 61_001)).toBe(true);
+  ring.failed(channel, 0, "m", 4_000_000);
+  expect([4_000_000, 4_600_000].map((nowMs) => ring.isCalm(nowMs))).toEqual([false, false]);
+  expect(ring.isCalm(4_660_001)).toBe(true);
 });

@@ -350,4 +350,15 @@ describe("cells: a channel and one of its upstream models", () => {
     expect(claim(1)).toEqual({ model: "m", reason: "limited", untilMs: 30_000 });
     expect([claim(30_000), claim(30_000)]).toMatchObject([undefined, { reason: "limited" }]);
   });
+
+  test("a lone failure is forgotten after ten minutes, that of a proxy too, without another one", () => {
+    const { picker, report } = pickerOf([{ id: 1 }]);
+    expect(picker.isCalm(0)).toBe(true);
+    report(1, "down", 0);
+    const behind = channelOf(1, { setting: { proxy: "http://p.example" } });
+    picker.failed(behind, "m", { reason: "down", beganMs: 1000, isUnreached: true }, 1000);
+    expect([1000, 600_000].map((nowMs) => picker.isCalm(nowMs))).toEqual([false, false]);
+    expect(picker.isCalm(661_001)).toBe(true);
+    expect(picker.cells(behind, 661_001)).toEqual([]);
+  });
 });

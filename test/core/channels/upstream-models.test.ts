@@ -205,4 +205,23 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     await post("apply_all");
     expect(modelsOf(watched)).toEqual(["kept", "priced"]);
   });
+
+  test("a channel that is deleted, or fails, while others are looked at stops none of them", async () => {
+    const settings = { upstream_model_update_check_enabled: true };
+    const [gone, odd, last] = [
+      await channel("a", settings),
+      await channel("a", settings),
+      await channel("a", settings),
+    ];
+    const models = async ({ id }: { id: number }): Promise<string[]> => {
+      if (id === gone) await app.call("DELETE", `/api/channel/${id}`, undefined, root);
+      if (id === odd) throw new TypeError("a list that nobody foresaw");
+      return ["a", "b"];
+    };
+    const looked = (await createUpstreamModels(app.deps, { models }).detectAll()).map(
+      (each) => each.channel_id,
+    );
+    expect([gone, odd, last].map((id) => looked.includes(id))).toEqual([false, false, true]);
+    expect(modelsOf(gone)).toBeUndefined();
+  });
 });

@@ -214,6 +214,11 @@ test("processes that have ended leave no name, and others are given their part i
   for (let turn = 0; turn < 9; turn++) third().wire.close();
   await ask(one, { key: "settled" });
   expect(Number(await redis.command("HLEN", "test:lim:processes"))).toBeLessThanOrEqual(before);
+  // Nor does a site that ended: each word of one that lives gives it another day.
+  await redis.command("PEXPIRE", "test:lim:processes", "60000");
+  one.tell([], () => undefined);
+  await ask(one, { key: "settled" });
+  expect(Number(await redis.command("PTTL", "test:lim:processes"))).toBeGreaterThan(60_000);
   const owner = { key: "part", maxCalls: 400 };
   for (let turn = 0; turn < 2; turn++) await ask(one, { ...owner, calls: turn });
   const asked = await questions();

@@ -1,6 +1,6 @@
 // The ledger's promises on both databases: no overspending, each call charged once, every sum in step.
 // The audit is the judge at the end of each test.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import fc from "fast-check";
 import type { Reservation } from "../../../src/core/deps.ts";
@@ -9,6 +9,7 @@ import { isUniqueViolation } from "../../../src/db/sql-state.ts";
 import { LogType, TokenStatus } from "../../../src/shared/enums.ts";
 import { Failure } from "../../../src/shared/failures.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
+import { untilSo } from "../../support/turns.ts";
 import { requestId, settlement, startBooks } from "./support.ts";
 import type { TestBooks } from "./support.ts";
 
@@ -275,6 +276,39 @@ describe.each(DATABASE_KINDS)("ledger on %s", (kind) => {
     expect(token.status).toBe(TokenStatus.expired);
     await done;
     expect((await storedToken(token.id)).status).toBe(TokenStatus.expired);
+  });
+
+  test("behind a commit all are marked before anybody is read, those that more than a credit changed as changed; a try that failed marks nobody", async () => {
+    const ids = [1, 2, 3, 4].map(async () => (await books.addUser(5)).id);
+    const [both = 0, credited = 0, changed = 0, undone = 0] = await Promise.all(ids);
+    const reading = Promise.withResolvers<void>();
+    const told: [string, readonly number[]][] = [];
+    const watch = (name: "usersChanged" | "usersCharged") =>
+      spyOn(books.accounts, name).mockImplementation((users) => {
+        told.push([name, users.toSorted((one, other) => one - other)]);
+        return reading.promise;
+      });
+    const watched = [watch("usersChanged"), watch("usersCharged")];
+    const refused = books.ledger.atomic(function* (tx, credit) {
+      books.ledger.changed(tx, undone);
+      yield* credit({ userId: undone, amount: 1, kind: "redeem", ref: "undone" });
+      throw new Error("refused");
+    });
+    await Promise.allSettled([refused]);
+    const done = books.ledger.atomic(function* (tx, credit) {
+      for (const userId of [credited, both])
+        yield* credit({ userId, amount: 1, kind: "redeem", ref: `c${userId}` });
+      for (const userId of [both, changed]) books.ledger.changed(tx, userId);
+    });
+    await untilSo(() => told.length === 2);
+    expect(told).toEqual([
+      ["usersChanged", [both, changed].toSorted((one, other) => one - other)],
+      ["usersCharged", [credited]],
+    ]);
+    reading.reject(new Error("the database went away"));
+    // The credit stands.
+    await done;
+    for (const each of watched) each.mockRestore();
   });
 
   test("a credit with a reference counts once, and a refused one takes the whole transaction with it", async () => {

@@ -12,17 +12,16 @@ test("a database that only reads is away: its answers do not count until it take
   let isReadOnly = false;
   let refused = 0;
   let asked = 0;
-  const orm = {
-    // As drizzle hands a statement on: the text tells writes from questions.
-    execute(statement: { queryChunks: { value?: string[] }[] }) {
+  const client = {
+    // The text tells writes from questions.
+    unsafe(text: string) {
       asked++;
-      const isWrite = statement.queryChunks[0]?.value?.[0]?.includes("insert") === true;
-      if (!isReadOnly || !isWrite) return Promise.resolve([{ others: 1, rank: 0 }]);
+      if (!isReadOnly || !text.includes("insert")) return Promise.resolve([{ others: 1, rank: 0 }]);
       refused++;
       return Promise.reject(Object.assign(new Error("read-only transaction"), { code: "25006" }));
     },
   };
-  const db = { kind: "postgres", orm } as unknown as Database;
+  const db = { kind: "postgres", orm: { session: { client } } } as unknown as Database;
   const { around, look } = handTurned();
   const watch = createOutageWatch({ db, nodeId: "one", monotonicMs: () => nowMs, around });
   await watch.start();
@@ -52,12 +51,12 @@ test("a node is alone from the first count on that found nobody else, also where
   let nowMs = 100;
   let others = 1;
   let isSilent = false;
-  const orm = {
-    execute() {
+  const client = {
+    unsafe() {
       return isSilent ? Promise.reject(new Error("away")) : Promise.resolve([{ others, rank: 0 }]);
     },
   };
-  const db = { kind: "postgres", orm } as unknown as Database;
+  const db = { kind: "postgres", orm: { session: { client } } } as unknown as Database;
   const { around, look } = handTurned();
   const watch = createOutageWatch({ db, nodeId: "one", monotonicMs: () => nowMs, around });
   const countedAt = async (ms: number): Promise<number> => {

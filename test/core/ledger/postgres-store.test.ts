@@ -1,6 +1,6 @@
 // Settlement on PostgreSQL through the local journal: several nodes, lost databases, lost answers, lost files.
 // Refuses to look at SQLite's own path, which ledger-sqlite.test.ts covers.
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { copyFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { eq, inArray, sql } from "drizzle-orm";
@@ -300,15 +300,23 @@ describe("journal of one node", () => {
 
   test("a commit whose answer was lost is not applied a second time", async () => {
     const user = await books.addUser(RICH);
+    const token = await books.addToken(user, RICH);
     fault = async (run) => {
       fault = undefined;
       await run();
       throw Object.assign(new Error("connection closed"), { code: "CONNECTION_CLOSED" });
     };
-    await spend(books, user.id, 9);
-    await spend(books, user.id, 9);
+    for (const call of [1, 2]) {
+      const held = await books.ledger.reserve({ requestId: `lost-${call}`, user, token, amount: 5 });
+      await held.settle(settlement(9));
+    }
+    const read = spyOn(books.accounts, "tokenCharged");
     await books.ledger.flush();
     await books.expectBalanced();
+    expect(read).toHaveBeenCalledWith(token.id);
+    read.mockRestore();
+    await untilSo(() => token.remainQuota === RICH - 18);
+    expect(token).toMatchObject({ usedQuota: 18, reserved: 0, pending: 0 });
     expect(user).toMatchObject({ quota: RICH - 18, requestCount: 2, reserved: 0 });
     await books.close();
   });

@@ -143,7 +143,7 @@ describe("an upstream that wants to be left alone", () => {
     expect(await call(model)).toEqual([200, null]);
     expect(asked().slice(3)).toEqual(["k-ten"]);
     // Another model was never too much for any of them.
-    expect(g.app.deps.keyring.isCalm()).toBe(false);
+    expect(g.app.deps.keyring.isCalm(g.app.deps.clock.monotonicMs())).toBe(false);
   });
 
   test.each<[string, Record<string, string>, number]>([

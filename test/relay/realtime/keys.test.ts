@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { ChannelStatus, LogType } from "../../../src/shared/enums.ts";
-import { GREETING, startFakeRealtime } from "../../support/fake-realtime.ts";
+import { GREETING, REALTIME_USAGE, responseDone, startFakeRealtime } from "../../support/fake-realtime.ts";
 import type { FakeRealtime } from "../../support/fake-realtime.ts";
 import { until } from "../support.ts";
 import { startRealtimeGateway } from "./support.ts";
@@ -98,6 +98,18 @@ test("the only key of a channel takes the channel with it, as in chat", async ()
   g.upstream.refuse(401);
   expect(await g.refused({ query })).toMatchObject({ status: 502 });
   await until(() => Promise.resolve(statusOf(id) === ChannelStatus.autoDisabled ? true : undefined));
+});
+
+test("what the turns of a session take counts under the caps of tokens a minute while it goes on", async () => {
+  const { query } = await channel({ tpmLimit: 200 });
+  const client = await opened(query);
+  const peer = g.upstream.connections.items.at(-1);
+  client.say({ type: "response.create" });
+  peer?.say(responseDone("capped_1", REALTIME_USAGE));
+  await client.nextOf("response.done");
+  const { status, error } = await g.refused({ query });
+  expect([status, error.code]).toEqual([429, "channel_capacity_exhausted"]);
+  await end(client);
 });
 
 test("keys take turns", async () => {

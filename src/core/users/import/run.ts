@@ -62,6 +62,7 @@ function* applySteps(tx: Orm, { deps, credit, line }: Applied, user: UserRow): S
   };
   if (Object.keys(set).length > 0)
     yield* q(tx.update(users).set(set).where(eq(users.id, user.id)).returning({ id: users.id }));
+  if (set.group !== undefined) deps.ledger.changed(tx, user.id);
   if (set.group !== undefined) {
     const params = { before: user.group, group: set.group };
     yield* auditSteps(tx, deps, { user, action: "user.group", params, by });
@@ -85,7 +86,6 @@ async function changeAccount(deps: BulkDeps, line: Line): Promise<void> {
     yield* applySteps(tx, { deps, credit, line }, user);
     return user;
   });
-  await deps.accounts.userChanged(row.userId);
   if (row.credit === 0) return;
   tellRoot(deps, run.by, before, { before: before.quota, after: before.quota + row.credit });
 }
@@ -95,6 +95,7 @@ async function makeAccount(deps: BulkDeps, line: Line): Promise<void> {
   const { run, row } = line;
   if (run.by.role < Role.admin) throw refuse("user_rank_create");
   const passwordHash = row.password === "" ? undefined : await hashPassword(row.password);
+  let made: UserRow | undefined;
   await addUser(deps, {
     username: row.username,
     displayName: checkedDisplayName(row.display_name) || row.username,
@@ -105,10 +106,12 @@ async function makeAccount(deps: BulkDeps, line: Line): Promise<void> {
       yield* claimSteps(tx, deps, run.id, line.line);
     },
     *after(tx, userId, credit) {
-      const [user] = yield* q(tx.select().from(users).where(eq(users.id, userId)));
-      if (user) yield* applySteps(tx, { deps, credit, line }, user);
+      [made] = yield* q(tx.select().from(users).where(eq(users.id, userId)));
+      if (made) yield* applySteps(tx, { deps, credit, line }, made);
     },
   });
+  if (made && row.credit !== 0)
+    tellRoot(deps, run.by, made, { before: made.quota, after: made.quota + row.credit });
 }
 
 async function refuseLine(

@@ -17,27 +17,27 @@ const GATHER_MS = 200;
 const STEADY_MS = 350;
 const FOLLOWS_MS = 1000;
 
-/**
- * Milliseconds that an entry which no answer waits for waits for others, `sinceMs` after the last batch was committed. Whoever waits
- * for the tables (`drain`) begins the batch at once.
- */
-export function gatherMs(sinceMs: number): number {
-  return sinceMs < FOLLOWS_MS ? STEADY_MS : GATHER_MS;
-}
-
 export interface Company {
+  /**
+   * Milliseconds that an entry which no answer waits for waits for others. Whoever waits for the tables (`drain`) begins the batch at
+   * once.
+   */
+  gatherMs(): number;
   /** Milliseconds that a batch of so many entries is worth waiting for others; 0: it begins at once. */
   waitMs(entries: number): number;
   /** A batch of so many was committed after so long. */
   committed(entries: number, tookMs: number): void;
 }
 
-export function createCompany(): Company {
+export function createCompany(monotonicMs = () => performance.now()): Company {
+  let committedAtMs = -Infinity;
   let usualEntries = 1;
   let usualMs = 0;
   return {
+    gatherMs: () => (monotonicMs() - committedAtMs < FOLLOWS_MS ? STEADY_MS : GATHER_MS),
     waitMs: (entries) => (entries >= Math.round(usualEntries) ? 0 : Math.min(MOST_MS, usualMs * SHARE)),
     committed(entries, tookMs) {
+      committedAtMs = monotonicMs();
       usualEntries += NEWEST * (entries - usualEntries);
       usualMs += NEWEST * (tookMs - usualMs);
     },

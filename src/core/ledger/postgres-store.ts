@@ -1,7 +1,7 @@
 // The ledger store on PostgreSQL: when what is durable in the local journal is brought into the tables, who waits for
 // that, and how it goes on after an outage.
 import { isAway } from "../../db/away.ts";
-import { createCompany, gatherMs } from "./company.ts";
+import { createCompany } from "./company.ts";
 import type { Company } from "./company.ts";
 import { MAX_BATCH } from "./group-commit.ts";
 import { createPostgresApplier, PositionMoved } from "./postgres-apply.ts";
@@ -23,7 +23,6 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   let failures = 0;
   let hasStarted = false;
   let isClosed = false;
-  let committedAtMs = -Infinity;
   const tellLost = createLossTeller(deps);
   const alarms = createAlarms(() => void kick());
   let draining: Promise<void> | undefined;
@@ -37,7 +36,6 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
     isMarkDoubted = false;
     while (!isClosed && lease.isHeld && (await applyBatch(deps, applier, company))) {
       failures = 0;
-      committedAtMs = performance.now();
       reached(applier.applied);
       const isAwaited = !waiters.isEmpty() || (!patient.isEmpty() && company.waitMs(waiting()) === 0);
       if (hasStarted && !isAwaited && waiting() < MAX_BATCH) break;
@@ -76,7 +74,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   }
 
   function gather(): void {
-    alarms.set("gather", gatherMs(performance.now() - committedAtMs));
+    alarms.set("gather", company.gatherMs());
     if (waiting() >= MAX_BATCH) void kick();
   }
 

@@ -1,6 +1,6 @@
 // When a batch that answers wait for begins: at once for a lone caller, a part of a commit's time later where others are usual.
 import { expect, test } from "bun:test";
-import { createCompany, gatherMs } from "../../../src/core/ledger/company.ts";
+import { createCompany } from "../../../src/core/ledger/company.ts";
 
 test("a lone caller never waits; who usually travels in company waits a part of a commit, until the usual company is there", () => {
   const company = createCompany();
@@ -20,7 +20,12 @@ test("a lone caller never waits; who usually travels in company waits a part of 
 
 test("a charge that comes alone is in the tables as soon as ever; where batches follow each other they are fewer, and within a second of other nodes", () => {
   const [feedMs, commitMs] = [500, 100];
-  expect(gatherMs(Infinity)).toBe(200);
-  expect(gatherMs(20)).toBeGreaterThan(gatherMs(2000));
-  expect(gatherMs(20) + commitMs + feedMs).toBeLessThan(1000);
+  let nowMs = 0;
+  const company = createCompany(() => nowMs);
+  expect(company.gatherMs()).toBe(200);
+  company.committed(1, commitMs);
+  expect(company.gatherMs()).toBeGreaterThan(200);
+  expect(company.gatherMs() + commitMs + feedMs).toBeLessThan(1000);
+  nowMs = 1500;
+  expect(company.gatherMs()).toBe(200);
 });

@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { eq } from "drizzle-orm";
+import { eq, inArray } from "drizzle-orm";
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { pollTasks } from "../../../src/relay/tasks/poll.ts";
 import { replayLog } from "../../support/replayed.ts";
@@ -437,6 +437,20 @@ for (const database of ["sqlite", "postgres"] as const) {
           { status: "SUCCESS", progress: "100%", finish_time: 99, data: [{ id: "clip" }] },
         ]);
         expect((await post("/suno/fetch", { ids: ["unknown"] }))[1]["data"]).toBeNull();
+        // An answer has an end, which is said; in parts all of it can be had.
+        const { tasks } = g.app.deps.db.t;
+        const [row] = await g.app.deps.db.orm.select().from(tasks).where(eq(tasks.taskId, id));
+        if (!row) throw new Error("no task");
+        const { id: _, ...rest } = row;
+        const ids = Array.from({ length: 20 }, (__, at) => `large-${at}`);
+        const data = JSON.stringify("x".repeat(1_900_000));
+        for (const taskId of ids) await g.app.deps.db.orm.insert(tasks).values({ ...rest, taskId, data });
+        expect(await post("/suno/fetch", { ids })).toMatchObject([
+          413,
+          { error: { code: "tasks_too_large" } },
+        ]);
+        expect((await post("/suno/fetch", { ids: ids.slice(0, 10) }))[1]["data"]).toHaveLength(10);
+        await g.app.deps.db.orm.delete(tasks).where(inArray(tasks.taskId, ids));
         expect((await post("/suno/fetch", { ids: [] }))[1]["data"]).toEqual([]);
       });
 

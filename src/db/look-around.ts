@@ -1,5 +1,6 @@
 // Timers of those who look around at intervals: what is due at one moment wakes the process once. While nobody has used the
-// process for a while it rests: who said so comes seldom, the others as ever; the first use brings all of these at once.
+// process for a while it rests: who said so comes seldom, the others as ever; the first use brings all of these at once, as it
+// does where the process stood still.
 // Refuses to rest while somebody says that they are at work.
 
 /** Intervals that are multiples of this go together; any other one has a timer of its own while the process is in use. */
@@ -7,11 +8,14 @@ const STEP_MS = 500;
 /** Nobody has used the process for so long: accounts that nobody asks for rest then too (core/users/account-refresh.ts). */
 const UNUSED_MS = 20_000;
 
+/** A step that is so late was held up with the whole process: it was stopped (SIGSTOP), or the machine stood still. */
+const FROZEN_MS = 15_000;
+
 /** What a look is told of itself. */
 export interface Look {
   /** How long after the one before it was meant to come, in milliseconds. */
   dueMs: number;
-  /** The process has rested until this moment, and somebody waits for it: what is kept here may be old. */
+  /** The process has rested or stood still until this moment, and somebody waits for it: what is kept here may be old. */
   isWaking: boolean;
 }
 
@@ -32,7 +36,7 @@ export type LookEvery = (ms: number, look: (look: Look) => void, restMs?: number
 
 export interface LookAround {
   readonly lookEvery: LookEvery;
-  /** Somebody needs what is kept in this process. Where it rested, everybody who comes seldom then looks before this returns. */
+  /** Somebody needs what is kept in this process. Where it rested or stood still, everybody who comes seldom then looks before this returns. */
   use(): void;
   /** The process does not rest while this answers true, and ends its rest with the next step. Returns what ends that. */
   restUnless(isAtWork: () => boolean): () => void;
@@ -72,12 +76,15 @@ export function createLookAround(): LookAround {
     timer.unref();
   }
 
+  const hasStoodStill = (): boolean => timer !== undefined && sinceStep() - stepMs > FROZEN_MS;
+
   function step(): void {
+    const isLate = hasStoodStill();
     clockMs += stepMs;
     startStep(wantedMs);
     const isUnused = clockMs - usedAtMs >= UNUSED_MS;
     const isAtWork = isUnused && [...works].some((each) => each());
-    if (isResting && isAtWork) wake();
+    if (isResting ? isAtWork : isLate) wake();
     for (const looker of lookers) {
       if (looker.own) continue;
       if (clockMs - looker.lookedAtMs >= (isResting ? looker.restMs : looker.everyMs))
@@ -144,7 +151,10 @@ export function createLookAround(): LookAround {
       };
     },
     use() {
-      if (isResting) wake();
+      const isLate = hasStoodStill();
+      if (isResting || isLate) wake();
+      // Its step is due, and comes with the next turn: nobody is woken twice.
+      if (isLate) steppedAtMs = performance.now();
       usedAtMs = clockMs;
     },
     restUnless(isAtWork) {

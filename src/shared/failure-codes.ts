@@ -220,6 +220,7 @@ export const CONSOLE_CODES = {
   human_check_empty: ["client"],
   human_check_failed: ["client"],
   inbox_lasting: ["client"],
+  inbox_root: ["forbidden"],
   internal_error: ["internal"],
   invalid_params: ["client"],
   last_method: ["client"],

@@ -215,3 +215,29 @@ test("nobody rests while somebody is at work", () => {
   expect(times).toBe(12);
   end();
 });
+
+test("a process that stood still is woken by its first use or step, once, as after a rest; by a step that is a little late nobody is", () => {
+  const whole = performance.now.bind(performance);
+  let stoodMs = 0;
+  const now = jest.spyOn(performance, "now").mockImplementation(() => whole() + stoodMs);
+  const seen: boolean[] = [];
+  stops.push(lookEvery(500, ({ isWaking }) => seen.push(isWaking), 2500));
+  const stand = (ms: number): void => {
+    seen.length = 0;
+    stoodMs += ms;
+  };
+  stand(15_000);
+  around.use();
+  jest.advanceTimersByTime(500);
+  expect(seen).toEqual([false]);
+  stand(16_000);
+  around.use();
+  around.use();
+  expect(seen).toEqual([true]);
+  jest.advanceTimersByTime(1000);
+  expect(seen).toEqual([true, false, false]);
+  stand(16_000);
+  jest.advanceTimersByTime(1000);
+  expect(seen).toEqual([true, false]);
+  now.mockRestore();
+});

@@ -72,7 +72,7 @@ export interface AccountCache {
   toldRound: number;
   /** When the last answered round asked, by the steady clock. */
   answeredMs: number;
-  /** Announcements are missing: the next round reads all active accounts. */
+  /** Announcements or a round's answers are missing: the next round reads all active accounts. */
   isLost: boolean;
   /** The last round failed. */
   isStale: boolean;
@@ -137,6 +137,12 @@ function lastCurrentMs({ answeredMs }: AccountCache, { readRound, currentMs }: R
   return readRound === NEVER ? currentMs : Math.max(currentMs, answeredMs);
 }
 
+/** Somebody changed it: memory never decides again before it was read. */
+export function markChanged(cache: AccountCache, reading: Reading): void {
+  doubt(cache, reading);
+  reading.isChanged = true;
+}
+
 /** To be read before it decides again, unless the database is away. */
 export function doubt(cache: AccountCache, reading: Reading): void {
   reading.currentMs = lastCurrentMs(cache, reading);
@@ -168,30 +174,33 @@ export function forgetTold(cache: AccountCache): void {
 }
 
 /** The user's one object in the process, brought up to the row. */
-export function putUser(cache: AccountCache, row: UserRow): UserEntry {
-  const { users, round } = cache;
+export function putUser(cache: AccountCache, row: UserRow, asked: Asked): UserEntry {
+  const { users } = cache;
   const found = users.get(row.id);
   if (found) {
     refreshUser(found.account, row);
-    wasRead(found, askedNow(cache));
+    wasRead(found, asked);
     // Also where nobody called: the next round may tell of the very write that was read here.
     use(cache, found);
     return found;
   }
-  const entry = addUser(cache, userAccount(row), round);
+  const entry = addUser(cache, userAccount(row), asked);
   if (users.size > cache.limits.maxUsers) evictUsers(cache);
   return entry;
 }
 
-/** Also for a user that was evicted while somebody held it, who was read in no round that counts. */
-export function addUser(cache: AccountCache, account: UserAccount, readRound: number): UserEntry {
+/** Also for a user that was evicted while somebody held it, who was read in no round that counts: without `asked`. */
+export function addUser(cache: AccountCache, account: UserAccount, asked?: Asked): UserEntry {
   const { users, active, pending, round } = cache;
-  const currentMs = readRound === NEVER ? NEVER : cache.monotonicMs();
-  const reading: Reading = { readRound, currentMs, isChanged: false };
+  const reading: Reading = {
+    readRound: asked?.round ?? NEVER,
+    currentMs: asked?.ms ?? NEVER,
+    isChanged: false,
+  };
   const entry: UserEntry = { account, tokens: new Set(), touched: true, usedRound: round, ...reading };
   users.set(account.id, entry);
   active.add(entry);
-  if (readRound === NEVER) pending.users.add(entry);
+  if (!asked) pending.users.add(entry);
   return entry;
 }
 

@@ -1,9 +1,22 @@
 // Finds accounts: at once where memory has them, by a read that everybody shares who asks meanwhile where it does not.
-import type { Clock, TokenAccount, UserAccount } from "../deps.ts";
+import type { Clock, Deps, TokenAccount, UserAccount } from "../deps.ts";
 import type { InSilence } from "../kit/database-failure.ts";
+import { within } from "../kit/deadline.ts";
 import { sha256Hex } from "../kit/seal.ts";
-import { addMiss, doubt, dropToken, dropUser, isCurrent, putToken, putUser, use } from "./account-cache.ts";
+import {
+  addMiss,
+  askedNow,
+  doubt,
+  dropToken,
+  dropUser,
+  isCurrent,
+  markChanged,
+  putToken,
+  putUser,
+  use,
+} from "./account-cache.ts";
 import type { AccountCache, TokenEntry, UserEntry } from "./account-cache.ts";
+import { MAX_READS } from "./account-queries.ts";
 import type { AccountQueries } from "./account-queries.ts";
 import type { ReadsInFlight } from "./account-reads.ts";
 import type { TokenRow } from "./account-rows.ts";
@@ -20,14 +33,18 @@ export interface AccountLookupsDeps {
   isShared: boolean;
   /** Ends and begins periods of the user's plans; tells of the change as any writer does. */
   renewPlans: (userId: number) => Promise<void>;
+  /** Longest wait for that, in milliseconds. */
+  renewWaitMs: number;
+  logger: Pick<Deps["logger"], "warn">;
 }
 
 export function createAccountLookups(deps: AccountLookupsDeps) {
-  const { cache, reads, queries, clock, isShared, renewPlans } = deps;
+  const { cache, reads, queries, clock, isShared } = deps;
   const { users, tokensByHash, tokensById, misses } = cache;
   const { loadUser, loadsOf } = createUserLoads(deps);
   const tokenLoads = new Map<string, Promise<TokenAccount | undefined>>();
-  const { isPlanDue, renewed } = createRenewals({ cache, clock, renewPlans }, loadUser);
+  const { isPlanDue, renewed } = createRenewals(deps, loadUser);
+  const { keptToken, rereadToken } = createTokenReads(deps, user);
   /**
    * False on PostgreSQL for an account that was written elsewhere since it was read, or of which that is not known, unless
    * the database is away anyway and memory may decide.
@@ -73,25 +90,13 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
   }
 
   async function findToken(hash: string): Promise<TokenAccount | undefined> {
-    const entry = await keptToken(await queries.token(hash));
+    const entry = await keptToken(() => queries.token(hash));
     if (entry && !isOver(entry, hash)) return entry.account;
     const known = tokensByHash.get(hash);
     // The row may have another key by now: its account stays, this key does not.
     if (known && known !== entry) await rereadToken(known);
     addMiss(cache, hash, clock.monotonicMs() + MISS_LIFE_MS);
     return undefined;
-  }
-
-  /** The row's entry, with its owner's; undefined for what is deleted. */
-  async function keptToken(row: TokenRow | undefined): Promise<TokenEntry | undefined> {
-    if (!row || row.deletedAt !== null) return undefined;
-    await user(row.userId);
-    const owner = users.get(row.userId);
-    return owner && putToken(cache, row, owner);
-  }
-
-  async function rereadToken(entry: TokenEntry): Promise<void> {
-    if (!(await keptToken(await queries.tokenById(entry.account.id)))) dropToken(cache, entry);
   }
 
   /** The hash is that of the key before, whose time is over. */
@@ -137,6 +142,40 @@ export function createAccountLookups(deps: AccountLookupsDeps) {
   return { user, tokenByKey, reloadUser, reloadToken };
 }
 
+/** Reads of keys with their owners. */
+function createTokenReads(
+  { cache, reads, queries }: Pick<AccountLookupsDeps, "cache" | "reads" | "queries">,
+  user: (id: number) => unknown,
+) {
+  /**
+   * The row's entry, with its owner's; undefined for what is deleted. Read again where it was written before its owner was there:
+   * nobody else would do it for a key that memory does not have.
+   */
+  async function keptToken(read: () => Promise<TokenRow | undefined>): Promise<TokenEntry | undefined> {
+    for (let tries = 1; ; tries++) {
+      const asked = askedNow(cache);
+      const found = await reads.track(async (overtaken) => {
+        const row = await read();
+        if (row?.deletedAt === null) await user(row.userId);
+        // For a key that is not there yet, any change may be its creation.
+        const isOld = row ? overtaken.token(row.id) : overtaken.anyToken();
+        if (isOld && tries < MAX_READS) return "again";
+        const owner = row?.deletedAt === null ? cache.users.get(row.userId) : undefined;
+        const entry = row && owner && putToken(cache, row, owner, asked);
+        if (entry && isOld) doubt(cache, entry);
+        return entry;
+      });
+      if (found !== "again") return found;
+    }
+  }
+
+  async function rereadToken(entry: TokenEntry): Promise<void> {
+    if (!(await keptToken(() => queries.tokenById(entry.account.id)))) dropToken(cache, entry);
+  }
+
+  return { keptToken, rereadToken };
+}
+
 /** Reads of users, one for all who ask meanwhile and would wait alike: nobody is refused by another's, or kept by it. */
 function createUserLoads({ cache, reads, queries }: Pick<AccountLookupsDeps, "cache" | "reads" | "queries">) {
   const newLoads = () => new Map<number, Promise<UserAccount | undefined>>();
@@ -153,13 +192,14 @@ function createUserLoads({ cache, reads, queries }: Pick<AccountLookupsDeps, "ca
   }
 
   async function findUser(id: number, inSilence: InSilence): Promise<UserAccount | undefined> {
+    const asked = askedNow(cache);
     const row = await queries.user(id, inSilence);
     if (!row || row.deletedAt !== null) {
       dropUser(cache, id);
       return undefined;
     }
     if (!reads.isUserBusy(id)) cache.uncertain.delete(id);
-    return putUser(cache, row).account;
+    return putUser(cache, row, asked).account;
   }
 
   /** Those that are under way: nothing where there is none. */
@@ -204,8 +244,8 @@ async function outdate(
 }
 
 function markOutdated(cache: AccountCache, entry: UserEntry | TokenEntry, change: Change): void {
-  doubt(cache, entry);
-  if (change === "told") entry.isChanged = true;
+  if (change === "told") markChanged(cache, entry);
+  else doubt(cache, entry);
 }
 
 /** Of many at once, before the first of them is read again by `reloadUser`: as `outdate` does. */
@@ -221,23 +261,48 @@ export function outdateUsers(
   }
 }
 
-/** Accounts whose plans have a moment behind them are brought up to now before anybody gets them. */
+/**
+ * Accounts whose plans have a moment behind them are brought up to now before anybody gets them. Where somebody holds the account's
+ * row for longer than is waited, calls go on with the account as it is, until the renewal that waits for it has come to its end.
+ */
 function createRenewals(
-  { cache, clock, renewPlans }: Pick<AccountLookupsDeps, "cache" | "clock" | "renewPlans">,
+  {
+    cache,
+    clock,
+    renewPlans,
+    renewWaitMs,
+    logger,
+  }: Pick<AccountLookupsDeps, "cache" | "clock" | "renewPlans" | "renewWaitMs" | "logger">,
   loadUser: (id: number) => Promise<UserAccount | undefined>,
 ) {
   const renewals = new Map<number, Promise<UserAccount | undefined>>();
+  /** Whose renewal nobody waits for any more: another one would only wait for the same row, with a connection more. */
+  const late = new Set<number>();
+
+  async function renew(id: number): Promise<UserAccount | undefined> {
+    let isOver = false;
+    const renewing = renewPlans(id).finally(() => {
+      isOver = true;
+      late.delete(id);
+    });
+    try {
+      await within(renewWaitMs, renewing);
+    } catch (error) {
+      if (!isOver) late.add(id);
+      logger.warn("plans could not be renewed", { user: id, error: String(error) });
+    }
+    return loadUser(id);
+  }
+
   return {
     /** Who has no plan never gets past the first question. While the database is away memory decides. */
-    isPlanDue: ({ planUntil }: UserAccount): boolean =>
-      planUntil !== 0 && planUntil * 1000 <= clock.nowMs() && !cache.isStale,
+    isPlanDue: ({ id, planUntil }: UserAccount): boolean =>
+      planUntil !== 0 && planUntil * 1000 <= clock.nowMs() && !cache.isStale && !late.has(id),
     /** Once for all who ask meanwhile. The account as it is then, also where its plans could not be renewed. */
     renewed: (id: number): Promise<UserAccount | undefined> => {
       let renewal = renewals.get(id);
       if (!renewal) {
-        renewal = renewPlans(id)
-          .then(() => loadUser(id))
-          .finally(() => renewals.delete(id));
+        renewal = renew(id).finally(() => renewals.delete(id));
         renewals.set(id, renewal);
       }
       return renewal;

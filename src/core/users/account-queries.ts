@@ -1,4 +1,4 @@
-// Rows of users and keys as accounts are read from them: repeated while a write overtakes them, and waited for while
+// Rows of users and keys as accounts are read from them: a user's repeated while a write overtakes it, and waited for while
 // PostgreSQL is away.
 import { and, eq, isNull, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
@@ -9,11 +9,12 @@ import { within } from "../kit/deadline.ts";
 import type { ReadsInFlight } from "./account-reads.ts";
 import type { TokenRow, UserRow } from "./account-rows.ts";
 
-const MAX_READS = 5;
+/** A row that is written at every one of them is taken as it was read last. */
+export const MAX_READS = 5;
 
 export interface AccountQueries {
   user(id: number, inSilence?: InSilence): Promise<UserRow | undefined>;
-  /** By the hash of the key, or of the one before it. */
+  /** By the hash of the key, or of the one before it; as its row stands when it is asked for: whoever reads it looks for writes meanwhile. */
   token(keyHash: string): Promise<TokenRow | undefined>;
   tokenById(id: number): Promise<TokenRow | undefined>;
   userIdByAccessToken(hash: string): Promise<number | undefined>;
@@ -48,16 +49,8 @@ export function createAccountQueries(
   }
 
   async function readToken(where: SQL | undefined): Promise<TokenRow | undefined> {
-    for (let tries = 1; ; tries++) {
-      const { row, isOld } = await reads.track(async (overtaken) => {
-        const rows = await answer(() => db.orm.select().from(tokens).where(where));
-        const found = rows[0];
-        // For a key that is not there yet, any change may be its creation.
-        const isStale = found ? overtaken.tokens.has(found.id) : overtaken.tokens.size > 0;
-        return { row: found, isOld: isStale };
-      });
-      if (!isOld || tries >= MAX_READS) return row;
-    }
+    const [row] = await answer(() => db.orm.select().from(tokens).where(where));
+    return row;
   }
 
   return {
@@ -65,7 +58,7 @@ export function createAccountQueries(
       for (let tries = 1; ; tries++) {
         const { row, isOld } = await reads.track(async (overtaken) => {
           const rows = await answer(() => db.orm.select().from(users).where(eq(users.id, id)), inSilence);
-          return { row: rows[0], isOld: overtaken.users.has(id) };
+          return { row: rows[0], isOld: overtaken.user(id) };
         });
         if (!isOld || tries >= MAX_READS) return row;
       }

@@ -1,10 +1,20 @@
 // Reads of accounts in flight, kept apart from writes: a read that a write overtook is recognised as old. The reader
 // repeats it or leaves the row to its writer.
 
-/** One read in flight, and which rows were written since it began. */
+/** Which rows were written since a read began. */
 export interface Overtaken {
+  user(id: number): boolean;
+  token(id: number): boolean;
+  /** Some key was: any of them may be the one that was not there yet. */
+  anyToken(): boolean;
+}
+
+/** One read in flight. */
+interface Read {
   users: Set<number>;
   tokens: Set<number>;
+  /** Something was written, and nobody knows what. */
+  isWhole: boolean;
 }
 
 export interface ReadsInFlight {
@@ -12,6 +22,8 @@ export interface ReadsInFlight {
   track<T>(read: (overtaken: Overtaken) => Promise<T>): Promise<T>;
   wroteUser(id: number): void;
   wroteToken(id: number): void;
+  /** Nobody knows which rows. */
+  wroteSome(): void;
   /** The rows are busy until the returned function is called; both ends count as writes. */
   beginWrite(userIds: readonly number[], tokenIds: readonly number[]): () => void;
   isUserBusy(id: number): boolean;
@@ -19,7 +31,7 @@ export interface ReadsInFlight {
 }
 
 export function createReadsInFlight(): ReadsInFlight {
-  const inFlight = new Set<Overtaken>();
+  const inFlight = new Set<Read>();
   const busyUsers = new Map<number, number>();
   const busyTokens = new Map<number, number>();
 
@@ -33,16 +45,23 @@ export function createReadsInFlight(): ReadsInFlight {
 
   return {
     async track(read) {
-      const overtaken: Overtaken = { users: new Set(), tokens: new Set() };
-      inFlight.add(overtaken);
+      const written: Read = { users: new Set(), tokens: new Set(), isWhole: false };
+      inFlight.add(written);
       try {
-        return await read(overtaken);
+        return await read({
+          user: (id) => written.isWhole || written.users.has(id),
+          token: (id) => written.isWhole || written.tokens.has(id),
+          anyToken: () => written.isWhole || written.tokens.size > 0,
+        });
       } finally {
-        inFlight.delete(overtaken);
+        inFlight.delete(written);
       }
     },
     wroteUser,
     wroteToken,
+    wroteSome() {
+      for (const read of inFlight) read.isWhole = true;
+    },
     beginWrite(userIds, tokenIds) {
       for (const id of userIds) beginBusy(busyUsers, id, wroteUser);
       for (const id of tokenIds) beginBusy(busyTokens, id, wroteToken);

@@ -56,8 +56,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
   const { users, tokensById, active, pending } = cache;
   let isRunning = false;
 
-  async function refreshAll(): Promise<void> {
-    cache.round++;
+  async function refreshAll(round: number): Promise<void> {
     const askedMs = cache.monotonicMs();
     for (const entry of active) {
       // Also by a call that takes longer, whose own charge would be noted as somebody else's.
@@ -74,7 +73,8 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
       if (told) note(cache, reads, told);
       if (!told || wasLost) await readAll();
       else await readPending();
-      cache.toldRound = cache.round;
+      // Whoever forgets what was told meanwhile means this round, too.
+      cache.toldRound = round;
       cache.answeredMs = askedMs;
       cache.isStale = false;
     } catch (error) {
@@ -118,7 +118,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
       for (const token of cached) {
         const { id } = token.account;
         if (tokensById.get(id) !== token) pending.tokens.delete(token);
-        if (overtaken.tokens.has(id) || reads.isTokenBusy(id) || !pending.tokens.delete(token)) continue;
+        if (overtaken.token(id) || reads.isTokenBusy(id) || !pending.tokens.delete(token)) continue;
         const row: TokenRow | undefined = tokenRowsById.get(id);
         if (row && row.deletedAt === null) putToken(cache, row, token.owner, asked);
         else dropToken(cache, token);
@@ -138,7 +138,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
       if (users.get(id) !== entry) pending.users.delete(entry);
       // Used again while it rested, or gone to rest meanwhile: whoever asks for it next reads it.
       if (!pending.users.has(entry)) continue;
-      if (overtaken.users.has(id) || reads.isUserBusy(id)) {
+      if (overtaken.user(id) || reads.isUserBusy(id)) {
         // What decides nothing since the read began is not made current by an old row.
         if (entry.readRound !== NEVER) entry.readRound = asked.round;
         continue;
@@ -156,9 +156,12 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
   return async function refresh(): Promise<void> {
     if (isRunning) return;
     isRunning = true;
+    const round = ++cache.round;
     try {
-      await refreshAll();
+      await refreshAll(round);
     } catch (error) {
+      // It was asked before a rest, or before this process stood still, which made its answer late: the next round knows.
+      if (cache.round !== round) return;
       if (!cache.isStale) logger.warn("accounts could not be re-read", { error: String(error) });
       letMemoryDecide(cache, lastHeard());
     } finally {

@@ -1,11 +1,12 @@
 // In-memory accounts: users and API keys as the hot path reads them, filled on first use, bounded, kept true by every
 // write here and on other nodes. Refuses to let an older read overwrite a balance that was written meanwhile.
-import { addUser, createAccountCache, doubt, forgetTold, NEVER, use } from "./account-cache.ts";
+import { addUser, createAccountCache, forgetTold, markChanged, use } from "./account-cache.ts";
 import type { AccountCache, AccountLimits } from "./account-cache.ts";
 import { createAccountLookups, MAX_KEY_LENGTH, outdateUsers } from "./account-lookups.ts";
 import type { Change } from "./account-lookups.ts";
 import { createAccountQueries } from "./account-queries.ts";
 import { createReadsInFlight } from "./account-reads.ts";
+import type { ReadsInFlight } from "./account-reads.ts";
 import { lookAround } from "../../db/look-around.ts";
 import type { Look, LookAround } from "../../db/look-around.ts";
 import { createRowChanges } from "../../db/row-changes.ts";
@@ -55,10 +56,9 @@ export async function createAccounts({
     queries,
     clock,
     isShared,
-    renewPlans: (id) =>
-      renewPlans(id).catch((error: unknown) => {
-        logger.warn("plans could not be renewed", { user: id, error: String(error) });
-      }),
+    renewPlans: (id) => renewPlans(id),
+    renewWaitMs: databaseWaitMs,
+    logger,
   });
   const changes = isShared
     ? createRowChanges(db.orm, ["users", "tokens"], () => clock.monotonicMs())
@@ -72,14 +72,8 @@ export async function createAccounts({
     logger,
   });
 
-  /** Whatever is kept here is re-read: active accounts now, the others on their next use. */
   const lost = (): void => {
-    cache.misses.clear();
-    for (const id of users.keys()) reads.wroteUser(id);
-    for (const id of tokensById.keys()) reads.wroteToken(id);
-    for (const entry of users.values()) doubt(cache, entry);
-    for (const entry of tokensById.values()) doubt(cache, entry);
-    cache.isLost = true;
+    loseTrack(cache, reads);
     void refresh();
   };
   await db.onChange("users", { changed: rereading(logger, (id) => lookups.reloadUser(id)), lost });
@@ -122,7 +116,7 @@ export async function createAccounts({
     keepUser(account) {
       const entry = users.get(account.id);
       if (entry) return entry.account;
-      if (!account.deleted) addUser(cache, account, NEVER);
+      if (!account.deleted) addUser(cache, account);
       return account;
     },
     keepToken: (account) => tokensById.get(account.id)?.account ?? account,
@@ -151,6 +145,18 @@ export async function createAccounts({
       stop?.();
     },
   };
+}
+
+/**
+ * Only changes are announced, so somebody was changed, and nobody heard who: whatever is kept here decides nothing until it was read
+ * again, active accounts in the next round, the others on their next use.
+ */
+function loseTrack(cache: AccountCache, reads: ReadsInFlight): void {
+  cache.misses.clear();
+  reads.wroteSome();
+  for (const entry of cache.users.values()) markChanged(cache, entry);
+  for (const entry of cache.tokensById.values()) markChanged(cache, entry);
+  cache.isLost = true;
 }
 
 /** So many accounts are read again at the same time. */

@@ -13,7 +13,10 @@ const UNDER_WAY: ReadonlySet<string> = new Set(["starting", "processing"]);
 /** Files up to this size travel inside of the request, as the documentation recommends. */
 const MAX_DATA_URL_BYTES = 256 * 1024;
 
-/** OpenAI's fields that have another name or no meaning here; everything else is the model's own input. */
+/**
+ * OpenAI's fields that have another name or no meaning here, and the models' own words for the number of pictures, which
+ * is what `n` says and what is paid for; everything else is the model's own input.
+ */
 const KNOWN: ReadonlySet<string> = new Set([
   "model",
   "n",
@@ -25,6 +28,11 @@ const KNOWN: ReadonlySet<string> = new Set([
   "background",
   "moderation",
   "stream",
+  "num_outputs",
+  "num_images",
+  "number_of_images",
+  "max_images",
+  "batch_size",
 ]);
 
 function divisor(a: number, b: number): number {

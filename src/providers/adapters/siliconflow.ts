@@ -6,7 +6,7 @@ import type { AdapterCall } from "../adapter.ts";
 import { answerOf, post } from "../adapter-kit.ts";
 import { pictureCount, picturesFrom } from "./pictures.ts";
 
-/** OpenAI's fields that have no counterpart here. */
+/** OpenAI's fields that have no counterpart here, and the words for what they say of number and size: these are priced. */
 const UNKNOWN: ReadonlySet<string> = new Set([
   "n",
   "size",
@@ -17,6 +17,9 @@ const UNKNOWN: ReadonlySet<string> = new Set([
   "background",
   "moderation",
   "output_format",
+  "batch_size",
+  "image_size",
+  "num_images",
 ]);
 
 export async function siliconflow(call: AdapterCall): Promise<Response> {
@@ -24,8 +27,7 @@ export async function siliconflow(call: AdapterCall): Promise<Response> {
   for (const name in call.body) if (!UNKNOWN.has(name)) body[name] = call.body[name];
   const { size } = call.body;
   if (typeof size === "string" && size !== "" && size !== "auto") body["image_size"] = size;
-  const count = pictureCount(call);
-  if (count > 1) body["batch_size"] = count;
+  body["batch_size"] = pictureCount(call);
   const response = await post(call, call.url, body);
   if (response.status !== 200) return response;
   const answer = await answerOf(response);

@@ -137,7 +137,7 @@ async function askAsChat(
     chatOnly.add(channel);
     return answer;
   } catch (error) {
-    if (hasChat(error)) chatOnly.add(channel);
+    if (hasChat(error, call)) chatOnly.add(channel);
     bearUsage(services, call, plan, error);
     throw error;
   }

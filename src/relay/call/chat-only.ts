@@ -7,6 +7,8 @@ import type { ProviderRow } from "../../providers/define.ts";
 import type { Endpoint } from "../endpoints/endpoint.ts";
 import { AttemptFailure } from "./attempt.ts";
 import type { Call } from "./call.ts";
+import { clientSaid } from "./client-words.ts";
+import type { ClientWords } from "./client-words.ts";
 import type { Plan } from "./plan.ts";
 
 /**
@@ -41,10 +43,17 @@ const NO_ROUTE: ReadonlySet<number | undefined> = new Set([404, 405]);
 /** A model that is not there, or something stored that is not: the address itself is known. */
 const NAMED = /model|deployment|\b(?:resp|conv|msg|rs|fc|file|pmpt|vs)_\w|\bids?\b/i;
 /** LM Studio says this with status 200. */
-const UNEXPECTED = /unexpected endpoint or method/i;
+const UNEXPECTED = "unexpected endpoint or method";
 
-function isNoRoute(failed: AttemptFailure): boolean {
-  return NO_ROUTE.has(failed.failure.upstreamStatus) || UNEXPECTED.test(failed.failure.internal ?? "");
+/** Not by words that the client wrote: repeated in a refusal they would turn the channel's calls into chat for everybody. */
+function isNoRoute(
+  { failure: { upstreamStatus, internal = "" } }: AttemptFailure,
+  call: ClientWords,
+): boolean {
+  if (NO_ROUTE.has(upstreamStatus)) return true;
+  return (
+    upstreamStatus === 200 && internal.toLowerCase().includes(UNEXPECTED) && !clientSaid(call, UNEXPECTED)
+  );
 }
 
 /** Whether the upstream refused because it has no Responses API: a 404 or 405 that names neither a model nor an id. */
@@ -53,13 +62,13 @@ export function lacksResponses(thrown: unknown, call: Call, plan: Plan): boolean
   if (endpoint.name !== "responses" || !endpoint.isConversation) return false;
   if (plan.dialect.name !== "openai-responses") return false;
   if (plan.channel.setting.responses === "native" || !(thrown instanceof AttemptFailure)) return false;
-  if (!isNoRoute(thrown)) return false;
+  if (!isNoRoute(thrown, call)) return false;
   const { refusal } = thrown;
   const words = refusal ? `${refusal.message} ${refusal.type} ${refusal.code}` : "";
   return !NAMED.test(words) && !words.includes(plan.upstreamModel) && !words.includes(call.model);
 }
 
 /** Whether the upstream has chat completions, as far as its answer tells: another 404 says that nothing is there. */
-export function hasChat(thrown: unknown): boolean {
-  return !(thrown instanceof AttemptFailure && isNoRoute(thrown));
+export function hasChat(thrown: unknown, call: ClientWords): boolean {
+  return !(thrown instanceof AttemptFailure && isNoRoute(thrown, call));
 }

@@ -67,8 +67,9 @@ function headOf(head: Record<string, unknown>): { id?: string; createdAt?: numbe
   return { ...(id === undefined ? {} : { id }), ...(createdAt === undefined ? {} : { createdAt }) };
 }
 
-export function choicesIn({ body }: Call): number {
-  const { n } = body.json;
+/** How many answers were asked for, also by a rule of the channel. */
+export function choicesIn({ body, billed = body.json }: Call): number {
+  const { n } = billed;
   return typeof n === "number" && n > 1 ? n : 1;
 }
 

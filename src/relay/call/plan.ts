@@ -348,7 +348,7 @@ function withHeaderRules(
   return { acts: [], promptTokens: 0, repriced: undefined, ...ruled?.done, headerActs };
 }
 
-/** The client's own bytes where neither the model nor anything else has to change. */
+/** The client's own bytes where neither the model nor anything else has to change, and every reader reads them alike. */
 function formBody(call: Call, form: Form, model: string, ruled: Ruled | undefined): Uint8Array<ArrayBuffer> {
   const shaped = call.endpoint.form?.(form) ?? form;
   let named = call.sent.json["model"] === model ? shaped : withField(shaped, "model", model);
@@ -357,7 +357,7 @@ function formBody(call: Call, form: Form, model: string, ruled: Ruled | undefine
       value === undefined
         ? withoutField(named, key)
         : withField(named, key, typeof value === "string" ? value : JSON.stringify(value));
-  return named === form ? call.sent.bytes : writeForm(named);
+  return named === form && form.isPlain ? call.sent.bytes : writeForm(named);
 }
 
 function convertedPlan(target: Target, request: CanonicalRequest, leftOut: readonly string[]): Plan {

@@ -8,6 +8,7 @@ import { Failure } from "../../shared/failures.ts";
 import { aliasedModel } from "../endpoints/agent-models.ts";
 import { assertCountable } from "../endpoints/call-units.ts";
 import { checkedName, familyName, requestedModel } from "../endpoints/model-name.ts";
+import { checkOnce } from "../endpoints/once.ts";
 import { withoutZeroLimits } from "../endpoints/output-limit.ts";
 import { requestFacts } from "../endpoints/service-tier.ts";
 import { measurePrompt } from "../meter/meter.ts";
@@ -126,6 +127,7 @@ export function requestOf(services: CallServices, received: Received): CallReque
   const caller = callerFor(services.deps, received.caller, model, pinned);
   exchange.caller = caller;
   endpoint.check(body.json, body.form);
+  checkOnce(endpoint, body);
   const measured = measurePrompt(endpoint, body.json, services.screens.prompt(endpoint));
   const quoted = quotedPrices(services.deps, exchange.request.headers, caller, model);
   const priceIn = (group: string) =>

@@ -53,6 +53,7 @@ export const speech: Endpoint = {
   canStream: false,
   isScreened: true,
   answers: "bytes",
+  readOnce: new Set(["input"]),
   check(body) {
     if (inputOf(body) === "") throw refused(AUDIO, "field_required", "input");
   },

@@ -40,5 +40,5 @@ export function countUnits(
   const { callUnit } = ratios;
   const counter = isCounted(callUnit) ? endpoint.units?.[callUnit] : undefined;
   if (counter) return counter(facts);
-  return endpoint.pieces ? { callCount: endpoint.pieces(facts.body) } : {};
+  return endpoint.pieces ? { callCount: endpoint.pieces(facts.body, facts.json) } : {};
 }

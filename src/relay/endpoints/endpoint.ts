@@ -31,6 +31,8 @@ export interface Endpoint {
   /** Model of a request that names none. */
   defaultModel?: string;
   check: (body: Json, form?: Form) => void;
+  /** Members that decide what a call costs, besides its model: each stands once in a body, in this spelling. */
+  readOnce?: ReadonlySet<string>;
   visitPrompt: (body: Json, visitor: PromptVisitor) => void;
   /** The client's own bound on the answer in tokens; 0 = it named none. */
   outputLimit: (body: Json) => number;
@@ -54,8 +56,8 @@ export interface Endpoint {
   answers?: "text" | "bytes";
   /** Code of the refusal that the balance is too low, where it is another than the usual one. */
   quotaCode?: FailureCode;
-  /** What a fixed price counts; one when absent. */
-  pieces?: (body: Json) => number;
+  /** What a fixed price counts; one when absent. `json` is the whole answer, once it is there and where it was JSON. */
+  pieces?: (body: Json, json?: unknown) => number;
   /** What a price for one of them counts, unit by unit; a unit that is missing is refused. */
   units?: Partial<Record<CallUnit, UnitCounter>>;
   /** What a fixed price is multiplied by besides. */

@@ -2,10 +2,11 @@
 // Refuses sizes that the model does not know, before anything is paid for.
 import { pictureRemark } from "../../core/logs/sentences.ts";
 import { pictureFactor } from "../../core/prices/piece-prices.ts";
+import { asList, asObject } from "../../protocol/json.ts";
 import { emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { checkNumbers, refused } from "./endpoint.ts";
-import type { Endpoint, Json } from "./endpoint.ts";
+import type { AnswerFacts, Endpoint, Json } from "./endpoint.ts";
 import { mediaMeter } from "./media-meter.ts";
 import type { Form, FormPart } from "../wire/multipart.ts";
 
@@ -48,11 +49,17 @@ function check(body: Json): void {
   if (text(body["prompt"]) === "") throw refused(IMAGES, "prompt_required", "prompt");
 }
 
+/** How many are paid for: those that were asked for, or fewer where fewer came. `json` is the answer, once it is there. */
+function pieces(body: Json, json?: unknown): number {
+  const came = asList(asObject(json)?.["data"]).length;
+  return came > 0 ? Math.min(count(body), came) : count(body);
+}
+
 /** Without a word of the upstream a picture counts as one token, so that the call is billed. */
-function ownUsage(body: Json): Usage {
+function ownUsage({ body, json }: AnswerFacts): Promise<Usage> {
   const usage = emptyUsage();
-  usage.input.fresh = count(body);
-  return usage;
+  usage.input.fresh = pieces(body, json);
+  return Promise.resolve(usage);
 }
 
 const COMMON = {
@@ -63,11 +70,12 @@ const COMMON = {
   isMedia: true,
   quotaCode: "image_quota_short",
   outputLimit: () => 0,
+  readOnce: new Set(["n", "size", "quality", "prompt"]),
   answersTokens: false,
   visitPrompt: (body, visitor) => visitor.text(text(body["prompt"])),
-  pieces: count,
+  pieces,
   factor: (body, model) => pictureFactor(model, sizeOf(body), text(body["quality"])),
-  ownUsage: ({ body }) => Promise.resolve(ownUsage(body)),
+  ownUsage,
   meterStream: mediaMeter,
   remark: (body) => pictureRemark(sizeOf(body) || "auto", body["quality"] === "hd" ? "hd" : "standard"),
 } satisfies Partial<Endpoint>;

@@ -1,28 +1,14 @@
 // The model a call is about, as requested: it decides limits, price, channel and log.
 // Refuses requests in which two readers could see two models, because one would be priced and the other served.
 import { Failure } from "../../shared/failures.ts";
-import { topLevelKeys } from "../wire/patch-json.ts";
 import type { RelayBody } from "../wire/read-body.ts";
+import { ambiguousName } from "./once.ts";
 
-const KEY = '"model"';
+const MODEL: ReadonlySet<string> = new Set(["model"]);
 const MAX_CHARS = 256;
 
 function ambiguous(): Failure {
   return new Failure("client", "model_ambiguous", { wireCode: "invalid_text_request", param: "model" });
-}
-
-/** Some servers match keys without regard to case, some take the first of two: neither may matter here. */
-function checkSingle(body: RelayBody): void {
-  for (const key in body.json) {
-    if (key.length === 5 && key !== "model" && key.toLowerCase() === "model") throw ambiguous();
-  }
-  const first = body.text.indexOf(KEY);
-  // `\u006…` could spell the key a second time behind an escape.
-  const isPlain = body.text.indexOf(KEY, first + KEY.length) === -1 && !body.text.includes("\\u006");
-  if (isPlain) return;
-  let seen = 0;
-  for (const key of topLevelKeys(body.text)) if (key === "model") seen += 1;
-  if (seen > 1) throw ambiguous();
 }
 
 /** The body's model, else `fallback` (the address names it on some routes, other endpoints have a default). */
@@ -32,7 +18,7 @@ export function requestedModel(body: RelayBody, refusalCode: string, fallback?: 
     model === undefined || model === null || model === "" ? fallback : model,
     refusalCode,
   );
-  checkSingle(body);
+  if (ambiguousName(body, MODEL) !== undefined) throw ambiguous();
   return name;
 }
 

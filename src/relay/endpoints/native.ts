@@ -78,6 +78,7 @@ export const messages: Endpoint = {
     }
   },
   outputLimit: (body) => numberIn(body, "max_tokens"),
+  readOnce: new Set(["max_tokens", "messages"]),
   frameTokens: (body) => 3 * asList(body["messages"]).length,
 };
 
@@ -122,6 +123,7 @@ export const responses: Endpoint = {
     for (const tool of asList(body["tools"])) visitor.tool(JSON.stringify(tool));
   },
   outputLimit: (body) => numberIn(body, "max_output_tokens"),
+  readOnce: new Set(["max_output_tokens", "background"]),
   frameTokens: (body) => 3 * (asList(body["input"]).length + 1),
 };
 

@@ -93,6 +93,7 @@ export const rerank: Endpoint = {
   isScreened: false,
   isConversation: false,
   isMedia: true,
+  readOnce: new Set(["query", "documents"]),
   check(body) {
     checkNumbers(RERANK, body, NUMBERS);
     const { query, documents } = body;

@@ -26,6 +26,7 @@ export const chat: Endpoint = {
   isScreened: true,
   isConversation: true,
   outputLimit: largestLimit,
+  readOnce: new Set(["n", "max_tokens", "max_completion_tokens", "messages"]),
   frameTokens: (body) => TOKENS_PER_MESSAGE * (asList(body["messages"]).length + 1),
   check(body) {
     checkCommon(TEXT, body);
@@ -56,6 +57,7 @@ export const completions: Endpoint = {
   isScreened: true,
   isConversation: false,
   outputLimit: largestLimit,
+  readOnce: new Set(["n", "best_of", "max_tokens", "max_completion_tokens", "prompt"]),
   check(body) {
     checkCommon(TEXT, body);
     const { prompt } = body;
@@ -84,6 +86,7 @@ export const embeddings: Endpoint = {
   isScreened: false,
   isConversation: false,
   outputLimit: largestLimit,
+  readOnce: new Set(["input"]),
   check(body) {
     checkNumbers(EMBEDDINGS, body);
     const { input } = body;

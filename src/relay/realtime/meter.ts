@@ -1,11 +1,12 @@
-// What a realtime session consumed: the usage of each response, and a count of both directions for when none is reported.
-// Refuses to keep sound, which is counted by its length, and more text of a turn than an estimate needs.
+// What a realtime session consumed: the usage of each response and of each transcription, and a count of both directions
+// for when none is reported. Refuses to keep sound, which is counted by its length.
 import type { JsonObject } from "../../protocol/canonical.ts";
 import { asList, asObject, asString, parseJson } from "../../protocol/json.ts";
 import { boundedCount, emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
-import { estimateFromLengths } from "../meter/token-count.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
+import { decodeRealtimeUsage, durationUsage, usageOfBoth } from "./reported-usage.ts";
+import { TextTally } from "./text-tally.ts";
 
 /** A frame of the protocol, read as far as metering needs it. */
 export interface RealtimeEvent {
@@ -67,59 +68,25 @@ const TEXT_DELTAS: ReadonlySet<string> = new Set([
   "response.function_call_arguments.delta",
 ]);
 
-/**
- * Usage of a response.done (also of a finished transcription), or null when it tells none. input_tokens contain cached,
- * audio and image tokens. Cached sound counts as sound: no provider's price list is the same for it, and the documented
- * formula knows one price per token of sound.
- */
-export function decodeRealtimeUsage(raw: unknown): Usage | null {
-  const wire = asObject(raw);
-  if (!wire) return null;
-  const input = asObject(wire["input_token_details"] ?? wire["input_tokens_details"]);
-  const output = asObject(wire["output_token_details"] ?? wire["output_tokens_details"]);
-  let left = boundedCount(wire["input_tokens"]);
-  const completion = boundedCount(wire["output_tokens"]);
-  if (left === 0 && completion === 0) {
-    left = boundedCount(wire["total_tokens"]);
-    if (left === 0) return null;
-  }
-  const take = (value: unknown): number => {
-    const count = Math.min(boundedCount(value), left);
-    left -= count;
-    return count;
-  };
-  const usage = emptyUsage();
-  usage.raw = raw;
-  usage.input.audio = take(input?.["audio_tokens"]);
-  usage.input.image = take(input?.["image_tokens"]);
-  const cachedText = asObject(input?.["cached_tokens_details"])?.["text_tokens"];
-  usage.input.cacheRead = take(cachedText ?? input?.["cached_tokens"]);
-  usage.input.fresh = left;
-  left = completion;
-  usage.output.audio = take(output?.["audio_tokens"]);
-  usage.output.text = left;
-  return usage;
-}
+/** Documented rates of the local count: tokens of sound per second, input and output. */
+const INPUT_TOKENS_PER_SECOND = 100 / 0.06 / 60;
+const OUTPUT_TOKENS_PER_SECOND = 200 / 0.24 / 60;
 
-/** Tokens of a transcription that is billed by time: 1000 a minute, of whole seconds. */
-function durationUsage(seconds: unknown): Usage | null {
+/** A transcription beside responses that is billed by time: its sound, at the session's own price for sound. */
+function soundUsage(wire: JsonObject | undefined): Usage | null {
+  const seconds = wire?.["seconds"];
   if (typeof seconds !== "number" || !(seconds > 0)) return null;
   const usage = emptyUsage();
-  usage.input.fresh = boundedCount(Math.round((Math.ceil(seconds) / 60) * 1000));
+  usage.input.audio = boundedCount(Math.ceil(Math.ceil(seconds) * INPUT_TOKENS_PER_SECOND));
   usage.raw = { type: "duration", seconds };
   return usage;
 }
 
-/** Documented rates of the local count: tokens of sound per second, input and output. */
-const INPUT_TOKENS_PER_SECOND = 100 / 0.06 / 60;
-const OUTPUT_TOKENS_PER_SECOND = 200 / 0.24 / 60;
 const PCM_RATE = 24_000;
 const BYTES_PER_SAMPLE = 2;
 const G711_BYTES_PER_SECOND = 8000;
 const IMAGE_TOKENS = 85;
 const TOKENS_PER_TOOL = 8;
-/** Text of one turn that is kept for the encoder; what goes beyond is estimated from its length. */
-const KEPT_CHARS = 64 * 1024;
 
 function bytesPerSecond(format: unknown): number {
   const name = asString(format) ?? asString(asObject(format)?.["type"]) ?? "";
@@ -128,49 +95,21 @@ function bytesPerSecond(format: unknown): number {
   return (rate >= 8000 && rate <= 48_000 ? rate : PCM_RATE) * BYTES_PER_SAMPLE;
 }
 
-/** Texts of one direction: the texts themselves up to a bound, the lengths of what goes beyond. */
-class TextTally {
-  #kept: string[] = [];
-  #keptChars = 0;
-  #chars = 0;
-  #bytes = 0;
+const HEARD_DELTA = "conversation.item.input_audio_transcription.delta";
+const HEARD = "conversation.item.input_audio_transcription.completed";
 
-  add(value: unknown): void {
-    if (typeof value !== "string" || value === "") return;
-    if (this.#keptChars + value.length <= KEPT_CHARS) {
-      this.#kept.push(value);
-      this.#keptChars += value.length;
-      return;
-    }
-    this.#chars += value.length;
-    this.#bytes += Buffer.byteLength(value);
-  }
-
-  get isEmpty(): boolean {
-    return this.#keptChars + this.#chars === 0;
-  }
-
-  quick(): number {
-    return Math.ceil(this.#keptChars / 4) + estimateFromLengths(this.#chars, this.#bytes);
-  }
-
-  async exact(counter: TokenCounter, model: string): Promise<number> {
-    if (this.isEmpty) return 0;
-    const text = this.#kept.join("");
-    const counted = text === "" ? 0 : await counter.count([text], model);
-    const known = counted ?? estimateFromLengths(text.length, Buffer.byteLength(text));
-    return known + estimateFromLengths(this.#chars, this.#bytes);
-  }
-
-  clear(): void {
-    if (this.#kept.length > 0) this.#kept = [];
-    this.#keptChars = this.#chars = this.#bytes = 0;
-  }
+/** Whether the frame carries a part of an answer, or of what was heard. */
+export function isOutput({ type, audioBytes }: RealtimeEvent): boolean {
+  return audioBytes !== undefined || TEXT_DELTAS.has(type) || type === HEARD_DELTA;
 }
 
-/** Whether the frame carries a part of an answer. */
-export function isOutput({ type, audioBytes }: RealtimeEvent): boolean {
-  return audioBytes !== undefined || TEXT_DELTAS.has(type);
+/** The model that a frame of the client asks to transcribe its sound; undefined: it names none. */
+export function transcriptionModel({ json }: RealtimeEvent): string | undefined {
+  const session = asObject(json?.["session"]);
+  const asked =
+    asObject(asObject(asObject(session?.["audio"])?.["input"])?.["transcription"]) ??
+    asObject(session?.["input_audio_transcription"]);
+  return asString(asked?.["model"]);
 }
 
 /** What ended a turn, and the usage that the upstream reported. */
@@ -191,6 +130,15 @@ export class TurnMeter {
   #tools: unknown[] = [];
   #isFirst = true;
   #isTranscription: boolean;
+  /** What was transcribed since the last turn ended, beside responses: its usage, and the seconds of sound that it covers. */
+  #heard: Usage | undefined;
+  #heardSeconds = 0;
+  /** The transcription that was read last; some are told twice. */
+  #heardId = "";
+  /** Part of what was heard was counted here: the row says so, and the usage of a response beside it stands. */
+  guessesHeard = false;
+  /** Text of a transcription that has not come to its end. */
+  #hearing = new TextTally();
   /** Responses under way. */
   #running = 0;
   /** The session's own limit on the tokens of a response; undefined = none. */
@@ -203,10 +151,16 @@ export class TurnMeter {
     this.#isTranscription = isTranscription;
   }
 
-  /** Output was seen since the last turn ended; a session that only transcribes delivers what it hears. */
+  /** Output was seen since the last turn ended, what was heard too; a session that only transcribes delivers what it hears. */
   get sawOutput(): boolean {
-    if (this.firstOutputMs !== 0) return true;
+    if (this.firstOutputMs !== 0 || this.#heard || !this.#hearing.isEmpty) return true;
     return this.#isTranscription && this.#inputSeconds > 0;
+  }
+
+  /** What the upstream reported of a turn that is over before its end; null where more was delivered than that. */
+  get reported(): Usage | null {
+    const isAll = this.firstOutputMs === 0 && this.#hearing.isEmpty && !this.#isTranscription;
+    return isAll ? (this.#heard ?? null) : null;
   }
 
   get isResponding(): boolean {
@@ -245,20 +199,50 @@ export class TurnMeter {
     } else if (type === "response.done") {
       this.#running = Math.max(0, this.#running - 1);
       const response = asObject(json?.["response"]);
-      return { id: asString(response?.["id"]) ?? "", usage: decodeRealtimeUsage(response?.["usage"]) };
-    } else if (
-      this.#isTranscription &&
-      type === "conversation.item.input_audio_transcription.completed" &&
-      json !== undefined
-    ) {
-      const usage = asObject(json["usage"]);
-      const isTimed = usage?.["type"] === "duration";
+      const usage = decodeRealtimeUsage(response?.["usage"]);
       return {
-        id: asString(json["item_id"]) ?? "",
-        usage: isTimed ? durationUsage(usage["seconds"]) : decodeRealtimeUsage(usage),
+        id: asString(response?.["id"]) ?? "",
+        usage: usage ? usageOfBoth(this.#heard, usage) : this.reported,
       };
-    }
+    } else if (type === HEARD_DELTA) this.#hearing.add(json?.["delta"]);
+    else if (type === HEARD && json !== undefined) return this.#hear(json);
     return undefined;
+  }
+
+  /**
+   * A transcription that is finished. Beside responses it goes with the one that is under way or comes next. Where another
+   * follows it before any response, this may be a session that never answers: both are a turn of their own.
+   */
+  #hear(json: JsonObject): TurnEnd | undefined {
+    const item = asString(json["item_id"]) ?? "";
+    const part = boundedCount(json["content_index"]);
+    const id = part === 0 ? item : `${item}/${part}`;
+    const wire = asObject(json["usage"]);
+    const isTimed = wire?.["type"] === "duration";
+    if (this.#isTranscription) {
+      this.#hearing.clear();
+      return { id, usage: isTimed ? durationUsage(wire["seconds"]) : decodeRealtimeUsage(wire) };
+    }
+    if (id !== "" && id === this.#heardId) return undefined;
+    this.#heardId = id;
+    const before = this.#heard;
+    const usage = (isTimed ? soundUsage(wire) : decodeRealtimeUsage(wire)) ?? this.#unreported(json);
+    this.#heard = usageOfBoth(before, usage);
+    this.#heardSeconds = this.#inputSeconds;
+    this.#hearing.clear();
+    const isAlone = before !== undefined && this.#running === 0 && this.firstOutputMs === 0;
+    return isAlone ? { id, usage: this.#heard } : undefined;
+  }
+
+  /** A transcription of which nobody says what it took: the sound since the last one, and its words. */
+  #unreported(json: JsonObject): Usage {
+    const words = new TextTally();
+    words.add(json["transcript"]);
+    const usage = emptyUsage();
+    usage.input.audio = boundedCount((this.#inputSeconds - this.#heardSeconds) * INPUT_TOKENS_PER_SECOND);
+    usage.output.text = boundedCount(words.quick());
+    this.guessesHeard = true;
+    return usage;
   }
 
   #sawFirstOutput(): void {
@@ -298,17 +282,19 @@ export class TurnMeter {
   #usage(inputText: number, outputText: number): Usage {
     const usage = emptyUsage();
     usage.input.fresh = boundedCount(inputText + (this.#isFirst ? 0 : TOKENS_PER_TOOL * this.#tools.length));
-    usage.input.audio = boundedCount(this.#inputSeconds * INPUT_TOKENS_PER_SECOND);
+    // What was transcribed is read again by a response only.
+    const known = this.firstOutputMs === 0 ? this.#heardSeconds : 0;
+    usage.input.audio = boundedCount((this.#inputSeconds - known) * INPUT_TOKENS_PER_SECOND);
     usage.input.image = this.#images * IMAGE_TOKENS;
     usage.output.text = boundedCount(outputText);
     usage.output.audio = boundedCount(this.#outputSeconds * OUTPUT_TOKENS_PER_SECOND);
     usage.estimated = true;
-    return usage;
+    return usageOfBoth(this.#heard, usage);
   }
 
   /** A rough count of the running turn with what a frame would add to it: no encoder, no waiting. */
   quick(next?: RealtimeEvent): Usage {
-    const usage = this.#usage(this.#input.quick(), this.#output.quick());
+    const usage = this.#usage(this.#input.quick(), this.#output.quick() + this.#hearing.quick());
     if (!next) return usage;
     if (next.audioBytes !== undefined) {
       const seconds = this.#outputSeconds + next.audioBytes / this.#outputRate;
@@ -325,11 +311,12 @@ export class TurnMeter {
   async count(counter: TokenCounter, model: string): Promise<Usage> {
     const tools = this.#toolText();
     if (tools !== "") this.#input.add(tools);
-    const [input, output] = await Promise.all([
+    const [input, output, hearing] = await Promise.all([
       this.#input.exact(counter, model),
       this.#output.exact(counter, model),
+      this.#hearing.exact(counter, model),
     ]);
-    return this.#usage(input, output);
+    return this.#usage(input, output + hearing);
   }
 
   /** A turn was billed: the next begins empty. */
@@ -338,6 +325,9 @@ export class TurnMeter {
     this.#input.clear();
     this.#output.clear();
     this.#inputSeconds = this.#outputSeconds = this.#images = 0;
+    this.#hearing.clear();
+    this.#heard = undefined;
+    this.#heardSeconds = 0;
     this.startedMs = this.firstOutputMs = 0;
   }
 }

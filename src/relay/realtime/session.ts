@@ -10,12 +10,13 @@ import { asObject } from "../../protocol/json.ts";
 import type { Language } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
+import { checkModel } from "../call/admission.ts";
 import type { Caller } from "../call/admission.ts";
 import { drainingFailure } from "../call/call.ts";
 import type { AttemptNote } from "../call/call.ts";
 import { isCut } from "../wire/stream-end.ts";
 import type { Frame, UpstreamSocket } from "./connect.ts";
-import { isOutput, readEvent, TurnMeter } from "./meter.ts";
+import { isOutput, readEvent, transcriptionModel, TurnMeter } from "./meter.ts";
 import type { RealtimeEvent, TurnEnd } from "./meter.ts";
 import { chargeTurn } from "./turn-charge.ts";
 import { AHEAD_TOKENS, coverTurn, goodbyeOf, tokensOf } from "./turn-hold.ts";
@@ -143,6 +144,8 @@ export class RealtimeSession implements SocketHandlers {
   #take(socket: ServerSocket, message: Frame): void {
     const event = typeof message === "string" ? readEvent(message) : undefined;
     if (event) {
+      const forbidden = this.#forbidden(event);
+      if (forbidden) return this.#send(this.#errorEvent(forbidden));
       this.#meter.client(event);
       // While a turn is being charged nothing can be asked: the next one holds what came meanwhile.
       const cover = this.#isBusy ? PAID : this.#cover(this.#meter.quick());
@@ -160,6 +163,18 @@ export class RealtimeSession implements SocketHandlers {
       if (!cover.isPaid) return this.#refuse();
     }
     this.#forward(socket, message);
+  }
+
+  /** A second model in the session, which transcribes its sound, is one of those that the key may use, or not asked for. */
+  #forbidden(event: RealtimeEvent): Failure | undefined {
+    const named = transcriptionModel(event);
+    if (named === undefined) return undefined;
+    try {
+      checkModel(this.parts.caller, named);
+      return undefined;
+    } catch (error) {
+      return asFailure(error);
+    }
   }
 
   #forward(socket: ServerSocket, message: Frame): void {
@@ -393,7 +408,7 @@ export class RealtimeSession implements SocketHandlers {
       }
       // An amount that is being held back right now, or a turn that is being charged, comes first.
       while (this.#isBusy) await this.#settling;
-      if (this.#meter.sawOutput) await this.#settle(reason, null);
+      if (this.#meter.sawOutput) await this.#settle(reason, this.#meter.reported);
       else await this.#giveBack();
     } finally {
       const client = this.#client;

@@ -148,7 +148,7 @@ function turnFields(
     // All turns of a session carry the id that its handshake was answered with.
     session: requestId,
     ...(caller.auto ? { auto: true } : {}),
-    ...(isEstimated(decision.rule) ? { estimated: true } : {}),
+    ...(isEstimated(decision.rule) || meter.guessesHeard ? { estimated: true } : {}),
     ...(decision.note === "" ? {} : { note: decision.note }),
     ...(upstreamModel === model ? {} : { is_model_mapped: true, upstream_model_name: upstreamModel }),
   };

@@ -15,11 +15,15 @@ export interface FormPart {
 export interface Form {
   parts: readonly FormPart[];
   boundary: string;
+  /** The client's own bytes read the same everywhere; others go out as they were read here. */
+  isPlain: boolean;
 }
 
 const MAX_PARTS = 256;
 const MAX_HEAD_BYTES = 8 * 1024;
 const MAX_TEXT_BYTES = 4 * 1024 * 1024;
+/** Two dashes and a line break: what may follow the last boundary. */
+const END_BYTES = 4;
 const BOUNDARY = /^[\w'()+,./:=? -]{1,70}$/;
 
 function broken(reason: string): Failure {
@@ -39,31 +43,71 @@ export function boundaryOf(contentType: string | null): string {
   return boundary;
 }
 
-/** Value of a parameter of a header: quoted with browsers' escapes, or bare. */
-function parameter(header: string, name: string): string | undefined {
-  const found = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^;\\s]*))`, "i").exec(header);
-  if (!found) return undefined;
-  if (found[1] === undefined) return found[2] ?? "";
-  return found[1].replaceAll("%22", '"').replaceAll(/\\(["\\])/g, "$1");
+const PARAMETER = /\s*([\w!#$%&'*+.^`|~-]+)=(?:"((?:[^"\\]|\\.)*)"|([^;"\s]*))\s*(?:;|$)/y;
+
+/** Parameters of a disposition, read from the left: what stands inside of quotes is no parameter. */
+function parametersOf(disposition: string): Map<string, string> {
+  const found = new Map<string, string>();
+  const semicolon = disposition.indexOf(";");
+  let at = semicolon === -1 ? disposition.length : semicolon + 1;
+  while (at < disposition.length && disposition.slice(at).trim() !== "") {
+    PARAMETER.lastIndex = at;
+    const [all = "", key = "", quotedValue, bare = ""] = PARAMETER.exec(disposition) ?? [];
+    if (all === "") throw broken("a part's disposition cannot be read");
+    const name = key.toLowerCase();
+    if (found.has(name)) throw broken(`a part's disposition has two of ${name}`);
+    found.set(name, quotedValue?.replaceAll("%22", '"').replaceAll(/\\(["\\])/g, "$1") ?? bare);
+    at += all.length;
+  }
+  return found;
 }
 
-function readHead(text: string): Pick<FormPart, "name" | "filename" | "type"> {
+/** The name of a file; some clients write letters beyond ASCII in the form of other headers. */
+function filenameOf(parameters: ReadonlyMap<string, string>): string | undefined {
+  const encoded = parameters.get("filename*");
+  if (encoded === undefined) return parameters.get("filename");
+  const written = /^utf-8'[\w-]*'(.+)$/i.exec(encoded)?.[1];
+  try {
+    if (written !== undefined) return decodeURIComponent(written);
+  } catch {
+    // Refused below.
+  }
+  throw broken("the name of a file cannot be read");
+}
+
+/** Heads of which no reader makes anything else: the usual two parameters, no escapes, no empty name of a file. */
+const PLAIN = /^form-data; ?name="[^"\\%]+"(?:; ?filename="[^"\\]+")?$/;
+const PLAIN_HEADS: ReadonlySet<string> = new Set(["content-disposition", "content-type", "content-length"]);
+
+interface PartHead extends Pick<FormPart, "name" | "filename" | "type"> {
+  isPlain: boolean;
+}
+
+function readHead(text: string): PartHead {
   let disposition = "";
   let type = "";
+  let isPlain = true;
+  const seen = new Set<string>();
   for (const line of text.split("\r\n")) {
     const colon = line.indexOf(":");
+    // A line that goes on from the one before would be a parameter to some and nothing to others.
+    if (colon < 1 || /^\s/.test(line)) throw broken("a part's head cannot be read");
     const name = line.slice(0, colon).trim().toLowerCase();
     const value = line.slice(colon + 1).trim();
-    if (name === "content-disposition") {
-      if (disposition !== "") throw broken("a part has two dispositions");
-      disposition = value;
-    } else if (name === "content-type") type = value;
+    if (name === "content-disposition" && seen.has(name)) throw broken("a part has two dispositions");
+    isPlain &&= PLAIN_HEADS.has(name) && !seen.has(name);
+    seen.add(name);
+    if (name === "content-disposition") disposition = value;
+    else if (name === "content-type") type = value;
     else if (name === "content-transfer-encoding" && !/^(?:binary|8bit|7bit)$/i.test(value))
       throw broken("encoded parts are not supported");
   }
-  const name = parameter(disposition, "name");
-  if (name === undefined || !/^form-data\b/i.test(disposition)) throw broken("a part has no name");
-  return { name, filename: parameter(disposition, "filename"), type };
+  const parameters = parametersOf(disposition);
+  const name = parameters.get("name");
+  if (name === undefined || parameters.has("name*") || !/^form-data\s*;/i.test(disposition))
+    throw broken("a part has no name");
+  isPlain &&= PLAIN.test(disposition);
+  return { name, filename: filenameOf(parameters), type, isPlain };
 }
 
 /** Throws a client failure for anything that is not one complete form. */
@@ -78,21 +122,33 @@ export function parseForm(body: Uint8Array<ArrayBuffer>, contentType: string | n
     throw broken("it does not begin with its boundary");
   at += mark.length;
   const parts: FormPart[] = [];
+  let isPlain = at === mark.length;
   for (;;) {
     // Behind a boundary: "--" ends the form, a line break begins a part.
-    if (bytes[at] === 0x2d && bytes[at + 1] === 0x2d) return { parts, boundary };
+    if (bytes[at] === 0x2d && bytes[at + 1] === 0x2d)
+      return { parts, boundary, isPlain: isPlain && bytes.length - at <= END_BYTES };
     while (bytes[at] === 0x20 || bytes[at] === 0x09) at += 1;
     if (bytes[at] !== 0x0d || bytes[at + 1] !== 0x0a) throw broken("it ends before its last boundary");
     at += 2;
     if (parts.length >= MAX_PARTS) throw broken("it has too many parts");
     const headEnd = bytes.indexOf("\r\n\r\n", at, "latin1");
     if (headEnd === -1 || headEnd - at > MAX_HEAD_BYTES) throw broken("a part's head is too long");
-    const head = readHead(bytes.toString("utf8", at, headEnd));
+    const { isPlain: isPlainHead, ...head } = readHead(bytes.toString("utf8", at, headEnd));
+    isPlain &&= isPlainHead;
     const from = headEnd + 4;
     // An empty part may be followed by its boundary at once.
     const to = bytes.indexOf(lineMark, from - 2);
     if (to === -1) throw broken("it ends before its last boundary");
     const end = Math.max(from, to);
+    // Without a name it is a field to some readers; browsers send a choice of no file as a part of nothing.
+    if (head.filename === "") {
+      isPlain = false;
+      head.filename = undefined;
+      if (end === from) {
+        at = to + lineMark.length;
+        continue;
+      }
+    }
     parts.push({ ...head, bytes: body.subarray(from, end) });
     at = to + lineMark.length;
   }
@@ -104,18 +160,28 @@ function fieldText(part: FormPart): string {
   return Buffer.from(part.bytes.buffer, part.bytes.byteOffset, part.bytes.byteLength).toString("utf8");
 }
 
+/** Names that the interface repeats: lists say so in their names, and several pictures are renamed on their way. */
+function mayRepeat({ name, filename }: FormPart): boolean {
+  return name.endsWith("[]") || (name === "image" && filename !== undefined);
+}
+
 /**
- * The text fields as an object. `model` may stand only once: the one that is priced is the one that is served. Other
- * repeated fields (`timestamp_granularities[]`) keep their last value here and all of them in the form.
+ * The text fields as an object. A name stands once, as a field or as a file: what is read and priced is what is served,
+ * whichever of two an upstream takes. Lists (`timestamp_granularities[]`) keep their last value here and all of them in
+ * the form. Throws Failures of kind client.
  */
 export function formFields(form: Form): Record<string, unknown> {
   const fields: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
+  const seen = new Map<string, FormPart>();
   for (const part of form.parts) {
-    if (part.filename !== undefined) continue;
-    if (part.name === "model" && "model" in fields)
+    const { name, filename } = part;
+    const before = seen.get(name);
+    if (name === "model" && (before || filename !== undefined))
       throw new Failure("client", "model_ambiguous", { param: "model", type: "invalid_request_error" });
-    if (part.name === "__proto__") continue;
-    fields[part.name] = fieldText(part);
+    if (before && !(mayRepeat(before) && mayRepeat(part))) throw broken(`${name.slice(0, 64)} stands twice`);
+    seen.set(name, part);
+    if (filename !== undefined || name === "__proto__") continue;
+    fields[name] = fieldText(part);
   }
   return { ...fields };
 }

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { schema } from "../../../drizzle/postgres.ts";
 import { Hold } from "../../../src/core/ledger/reservation.ts";
 import type { HoldKeeper } from "../../../src/core/ledger/reservation.ts";
-import { createAccountCache } from "../../../src/core/users/account-cache.ts";
+import { createAccountCache, forgetTold } from "../../../src/core/users/account-cache.ts";
 import { createAccountLookups } from "../../../src/core/users/account-lookups.ts";
 import type { AccountQueries } from "../../../src/core/users/account-queries.ts";
 import { createReadsInFlight } from "../../../src/core/users/account-reads.ts";
@@ -17,6 +17,7 @@ import { DatabaseSilent } from "../../../src/db/deadline.ts";
 import type { LookAround } from "../../../src/db/look-around.ts";
 import { IndexedSet } from "../../../src/shared/indexed-set.ts";
 import { testClock } from "../../support/clock.ts";
+import { untilSo } from "../../support/turns.ts";
 
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
 const KEY_ROW = {
@@ -34,6 +35,7 @@ const rowOf = (status: number) => ({ id: 1, status, limits: "", setting: "", del
 
 /** Whom nobody else spends with. */
 const ALONE = () => ({ silentMs: 0, aloneMs: Infinity });
+const renewing = { renewPlans: () => Promise.resolve(), renewWaitMs: 10_000, logger };
 const LIMITS = { maxTokens: 9, maxUsers: 9, maxMisses: 9 };
 
 test("a user disabled while a round reads is not decided by what that round brings", async () => {
@@ -49,8 +51,7 @@ test("a user disabled while a round reads is not decided by what that round brin
     tokenById: () => Promise.resolve(undefined),
     userIdByAccessToken: () => Promise.resolve(undefined),
   };
-  const renewPlans = () => Promise.resolve();
-  const lookups = createAccountLookups({ cache, reads, queries, clock, isShared: true, renewPlans });
+  const lookups = createAccountLookups({ cache, reads, queries, clock, isShared: true, ...renewing });
   const refresh = createAccountRefresh({
     cache,
     reads,
@@ -93,12 +94,17 @@ function keptBooks() {
   const asked = {
     next: undefined as Promise<{ users: number[]; tokens: number[] }> | undefined,
     manyTakeMs: 0,
+    renewal: Promise.resolve(),
+    renewals: 0,
+    owner: undefined as Promise<UserRow> | undefined,
+    /** What a key's row says, once it is there. */
+    key: undefined as (() => Promise<TokenRow>) | undefined,
   };
   const ask = <T>(answer: T): Promise<T> =>
     state.isAway ? Promise.reject(new Error("the database is away")) : Promise.resolve(answer);
   const queries: AccountQueries = {
     // Whoever needs a row waits for the database.
-    user: (id) => (state.isAway ? away.promise : ask({ ...rowOf(state.status), id })),
+    user: (id) => asked.owner ?? (state.isAway ? away.promise : ask({ ...rowOf(state.status), id })),
     many(userIds, tokenIds) {
       clock.advance(asked.manyTakeMs);
       return ask([userIds.map((id) => ({ ...rowOf(state.status), id })), tokenIds.map(() => KEY_ROW)] as [
@@ -106,7 +112,7 @@ function keptBooks() {
         TokenRow[],
       ]);
     },
-    token: () => (state.isAway ? away.promise : ask(KEY_ROW)),
+    token: () => asked.key?.() ?? (state.isAway ? away.promise : ask(KEY_ROW)),
     tokenById: () => (state.isAway ? away.promise : ask(KEY_ROW)),
     userIdByAccessToken: () => ask(undefined),
   };
@@ -114,14 +120,14 @@ function keptBooks() {
     next: () => asked.next ?? ask({ users: state.told.splice(0), tokens: state.toldTokens.splice(0) }),
     look: () => ask({ told: undefined, marks: new Map<string, number>() }),
   };
-  const renewPlans = () => Promise.resolve();
-  const lookups = createAccountLookups({ cache, reads, queries, clock, isShared: true, renewPlans });
+  const plans = { ...renewing, renewWaitMs: 0, renewPlans: () => (asked.renewals++, asked.renewal) };
+  const lookups = createAccountLookups({ cache, reads, queries, clock, isShared: true, ...plans });
   const lastHeard = () => state;
   const refresh = createAccountRefresh({ cache, reads, queries, changes, lastHeard, logger });
   const rounds = async (count: number): Promise<void> => {
     for (let round = 0; round < count; round++) await refresh();
   };
-  return { state, asked, clock, lookups, rounds, away };
+  return { state, asked, clock, cache, reads, lookups, rounds, away };
 }
 
 /** Answers when the database has been found away: undefined for whoever waits for it still. */
@@ -444,4 +450,90 @@ test("while the database is away the process does not rest, so that rows decide 
   for (let round = 0; round < 45; round++) await accounts.refresh();
   expect(isAtWork()).toBe(true);
   accounts.close();
+});
+
+test.each(["is told", "is among those of which nobody heard"])(
+  "a key that is written after its row was read, and before its owner's was: where that %s the row is read again",
+  async (how) => {
+    const { asked, lookups, reads } = keptBooks();
+    const owner = Promise.withResolvers<UserRow>();
+    asked.owner = owner.promise;
+    const rows = [KEY_ROW, { ...KEY_ROW, status: 2 }];
+    asked.key = () => Promise.resolve(rows.shift() ?? KEY_ROW);
+    const found = lookups.tokenByKey("key");
+    await untilSo(() => rows.length === 1);
+    // Nothing of it is in memory yet.
+    if (how === "is told") await lookups.reloadToken(7);
+    else reads.wroteSome();
+    owner.resolve(rowOf(1));
+    expect(await found).toMatchObject({ status: 2 });
+    expect(rows).toEqual([]);
+  },
+);
+
+test("a key whose row is written at every reading is read once more by its next use", async () => {
+  const { asked, lookups, reads } = keptBooks();
+  let read = 0;
+  asked.key = () => {
+    read++;
+    reads.wroteToken(7);
+    return Promise.resolve(KEY_ROW);
+  };
+  expect(await lookups.tokenByKey("key")).toMatchObject({ id: 7 });
+  expect(read).toBe(5);
+  asked.key = undefined;
+  expect(lookups.tokenByKey("key")).toBeInstanceOf(Promise);
+});
+
+test("rows that were asked for before the process rested or stood still are read again", async () => {
+  const { asked, cache, lookups } = keptBooks();
+  const owner = Promise.withResolvers<UserRow>();
+  asked.owner = owner.promise;
+  const found = lookups.user(1);
+  const key = lookups.tokenByKey("key");
+  forgetTold(cache);
+  owner.resolve(rowOf(1));
+  await Promise.all([found, key]);
+  const again = lookups.user(1);
+  expect(again).toBeInstanceOf(Promise);
+  await again;
+  // Its owner is as new as now.
+  expect(lookups.tokenByKey("key")).toBeInstanceOf(Promise);
+});
+
+test("a round that was asked before the process stood still tells nothing of now: neither its answer nor its failure", async () => {
+  for (const isAnswered of [true, false]) {
+    const { asked, cache, lookups, rounds } = keptBooks();
+    await lookups.tokenByKey("key");
+    await rounds(1);
+    const slow = Promise.withResolvers<{ users: number[]; tokens: number[] }>();
+    asked.next = slow.promise;
+    const begun = rounds(1);
+    forgetTold(cache);
+    if (isAnswered) slow.resolve({ users: [], tokens: [] });
+    else slow.reject(new Error("too late"));
+    await begun;
+    expect(lookups.tokenByKey("key")).toBeInstanceOf(Promise);
+    expect(cache.isStale).toBe(false);
+  }
+});
+
+test("somebody holds the row of an account whose plan is due: calls wait once, then go on with it as it is, until it is renewed", async () => {
+  const { asked, clock, lookups } = keptBooks();
+  const user = await lookups.user(1);
+  if (!user) throw new Error("no account");
+  const planUntil = Math.floor(clock.nowMs() / 1000);
+  user.planUntil = planUntil;
+  asked.owner = Promise.resolve({ ...rowOf(1), planUntil } as UserRow);
+  const renewal = Promise.withResolvers<void>();
+  asked.renewal = renewal.promise;
+  const [first, second] = [lookups.user(1), lookups.user(1)];
+  expect(await Promise.all([first, second])).toEqual([user, user]);
+  expect(lookups.user(1)).toBe(user);
+  expect(asked.renewals).toBe(1);
+  renewal.resolve();
+  await renewal.promise;
+  // What is due still is renewed again.
+  expect(lookups.user(1)).toBeInstanceOf(Promise);
+  expect(asked.renewals).toBe(2);
 });

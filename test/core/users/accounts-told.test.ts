@@ -5,7 +5,7 @@ import { expect, test } from "bun:test";
 import { schema } from "../../../drizzle/postgres.ts";
 import { sha256Hex } from "../../../src/core/kit/seal.ts";
 import { createAccounts } from "../../../src/core/users/accounts.ts";
-import type { Database } from "../../../src/db/database.ts";
+import type { ChangeListener, Database } from "../../../src/db/database.ts";
 import { DatabaseSilent } from "../../../src/db/deadline.ts";
 import { testClock } from "../../support/clock.ts";
 
@@ -16,7 +16,7 @@ const dialect = new PgDialect();
 
 /** Accounts of users 1 to 3, with a key of the first, all in memory; `state.isAway` has the database say nothing. */
 async function startBooks() {
-  const state = { isAway: false, told: [] as string[] };
+  const state = { isAway: false, told: [] as string[], lost: () => {} };
   const rowsOf = (table: unknown, where: SQL): unknown[] => {
     if (table === schema.tokens) return [KEY_ROW];
     const [id] = dialect.sqlToQuery(where).params;
@@ -33,7 +33,10 @@ async function startBooks() {
       }),
       execute: () => answer(() => []),
     },
-    onChange: () => Promise.resolve(),
+    onChange: (_kind: string, { lost }: ChangeListener) => {
+      state.lost = () => void lost();
+      return Promise.resolve();
+    },
     use: () => undefined,
     announce: (kind: string, ids: readonly number[]) =>
       answer(() => void state.told.push(`${kind} ${ids.join(",")}`)),
@@ -72,5 +75,18 @@ test("a charge, credit or refund is announced to nobody, and leaves user and key
   // A change of the key is one.
   await Promise.allSettled([accounts.tokenChanged(7)]);
   expect(await servedInOutage()).toEqual([1, 2, 3]);
+  accounts.close();
+});
+
+test("where an announcement was lost nobody knows who was changed: none is served by memory before it was read, however often the database goes away", async () => {
+  const { state, accounts, servedInOutage } = await startBooks();
+  state.isAway = true;
+  state.lost();
+  expect(await servedInOutage()).toEqual([]);
+  // Back for a moment, in which one is read.
+  state.isAway = false;
+  await accounts.user(2);
+  state.isAway = true;
+  expect(await servedInOutage()).toEqual([2]);
   accounts.close();
 });

@@ -35,7 +35,10 @@ describe("Replicate", () => {
     adapter(adapterCall(options(body, more)));
 
   test("waits for the picture in the call, in the model's own words", async () => {
-    const answer = await draw({ size: "1024x768", seed: 3, output_format: "jpeg", user: "u", quality: "hd" });
+    // One picture is asked and paid for, whatever other words say of their number.
+    const other = { num_outputs: 4, num_images: 4, number_of_images: 4, max_images: 4, batch_size: 4 };
+    const openai = { n: 1, size: "1024x768", output_format: "jpeg", user: "u", quality: "hd" };
+    const answer = await draw({ ...openai, seed: 3, ...other });
     expect(await answer.json()).toMatchObject({ data: [{ url: URL_1 }] });
     const { path, headers, json } = requestOf(upstream);
     expect([path, headers.get("prefer")]).toEqual([
@@ -156,6 +159,10 @@ describe("other words", () => {
       batch_size: 2,
       guidance_scale: 7.5,
     });
+    // What is priced is said in OpenAI's words alone.
+    await draw(40, "Kwai-Kolors/Kolors", { n: 1, batch_size: 4, image_size: "2048x2048" });
+    const bodies = upstream.requests.filter(({ path }) => path === "/v1/images/generations");
+    expect(bodies[1]?.json()).toEqual({ model: "Kwai-Kolors/Kolors", prompt: "p", batch_size: 1 });
   });
 
   test("Zhipu", async () => {

@@ -117,6 +117,19 @@ describe("an upstream without the Responses API", () => {
     expect(asked()).toEqual(["/v1/responses"]);
   });
 
+  test("is not told by a client's own words, which refusals repeat: the channel's other calls go on as they were", async () => {
+    const message = "Invalid value: 'Unexpected endpoint or method'";
+    for (const status of [400, 200]) {
+      chatServer(json(status, { error: { message, code: "invalid_value" } }));
+      await ask({ user: "unexpected endpoint or METHOD" });
+      expect(asked()).not.toContain("/v1/chat/completions");
+      g.upstream.reset();
+    }
+    g.upstream.always((request) => answerOf("openai-responses")(request));
+    expect((await ask()).status).toBe(200);
+    expect(asked()).toEqual(["/v1/responses"]);
+  });
+
   test("other clients of the channel notice nothing", async () => {
     chatServer(json(404, { detail: "Not Found" }));
     await ask();

@@ -1,7 +1,7 @@
 // Request rules over the wire, on both databases: what leaves, what is held and charged for it, and what the log tells.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { audit } from "../../../src/core/ledger/audit.ts";
-import { answer, gate, json, refuse } from "../../support/fake-upstream.ts";
+import { answer, gate, json, refuse, stream } from "../../support/fake-upstream.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
 import { createVertex, serviceAccount } from "../../providers/adapters/fakes/vertex.ts";
 import { requestOf, serve } from "../../providers/adapters/support.ts";
@@ -133,7 +133,7 @@ describe.each(DATABASE_KINDS)("request rules on %s", (database) => {
   });
 
   test("pictures: number and size are charged as they were sent, at the price of the name that was asked for", async () => {
-    g.upstream.always(json({ created: 1, data: [{ url: "https://x/1" }] }));
+    g.upstream.always(json({ created: 1, data: Array(4).fill({ url: "https://x/1" }) }));
     const body = { model: PICTURES, prompt: "a cat", n: 1, size: "256x256" };
     const plain = await channel({ models: PICTURES });
     const { quota } = await charged(plain.key, body, "/v1/images/generations");
@@ -197,6 +197,12 @@ describe.each(DATABASE_KINDS)("request rules on %s", (database) => {
     // A limit that a rule took out is written anew: what is held stays the most that it can cost.
     if (response.status === 200) expect(Number(last().json()["max_tokens"])).toBeGreaterThan(0);
     else expect([response.status, g.upstream.requests.length]).toEqual([402, 0]);
+    // Every answer that a rule asked for ends at the cap.
+    const four = await channel({ paramOverride: '{"n":4}' });
+    g.upstream.always(stream(Array.from({ length: 500 }, () => "some more words ")));
+    const streamed = await g.chat({ stream: true }, auth(four.key, { "x-max-quota": "100" }));
+    const ends = [...(await streamed.text()).matchAll(/"index":(\d),[^\n]*"finish_reason":"length"/g)];
+    expect(ends.map(([, index]) => index).toSorted()).toEqual(["0", "1", "2", "3"]);
   });
 
   test("templates inside of a client's header stay what they are; keys and connections never pass", async () => {

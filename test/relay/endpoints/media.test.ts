@@ -122,12 +122,24 @@ for (const database of ["sqlite", "postgres"] as const) {
         expect(row).toMatchObject({ quota: 60_000, promptTokens: 1, modelName: "dall-e-3", isStream: false });
         expect(row?.content).toBe("模型价格 0.04，分组倍率 1.00, 大小 1792x1024, 品质 hd");
         expect(row?.other["model_price"]).toBeCloseTo(0.12, 9);
-        g.upstream.script(reply(picture));
+        const pictures = (n: number) => reply({ created: 1, data: Array(n).fill({ url: "u" }) });
+        g.upstream.script(pictures(3));
         const three = await charged(() =>
           g.post("/v1/images/generations", { model: "dall-e-3", prompt: "x", n: 3 }),
         );
         expect(three.row?.quota).toBe(60_000);
         expect(three.row?.content).toEndWith("大小 1024x1024, 品质 standard");
+        // Some were filtered: what came is charged, and never more than was asked.
+        for (const [asked, came] of [
+          [3, 2],
+          [2, 4],
+        ] as const) {
+          g.upstream.script(pictures(came));
+          const { row } = await charged(() =>
+            g.post("/v1/images/generations", { model: "dall-e-3", prompt: "x", n: asked }),
+          );
+          expect(row?.quota).toBe(40_000);
+        }
       });
 
       test("by tokens where the upstream tells them, pictures in the input at their own ratio", async () => {
@@ -146,7 +158,7 @@ for (const database of ["sqlite", "postgres"] as const) {
       });
 
       test("without usage each picture counts as one token, so that the call is billed", async () => {
-        g.upstream.script(reply(picture));
+        g.upstream.script(reply({ ...picture, data: Array(4).fill(picture.data[0]) }));
         const { row } = await charged(() =>
           g.post("/v1/images/generations", { model: "gpt-image-1", prompt: "x", n: 4 }),
         );
@@ -170,6 +182,7 @@ for (const database of ["sqlite", "postgres"] as const) {
         [{ model: "dall-e-3" }, "prompt"],
         [{ model: "dall-e-3", prompt: "x", n: 0 }, "n"],
         [{ model: "dall-e-3", prompt: "x", n: 1e12 }, "n"],
+        [{ model: "dall-e-3", prompt: "x", n: 1, N: 10 }, "n"],
       ])("refused: %j", async (body, param) => {
         const { result, row } = await charged(() => refusal(g.post("/v1/images/generations", body)));
         expect(result).toMatchObject({ status: 400, code: "invalid_image_request", param });
@@ -290,15 +303,21 @@ for (const database of ["sqlite", "postgres"] as const) {
         form.append("image[]", new File([new Uint8Array([1, 2, 3])], "a.webp"));
         form.append("prompt", "x");
         form.append("n", "2");
-        g.upstream.script(reply(picture));
+        form.append("quality", "");
+        g.upstream.script(reply({ ...picture, data: Array(2).fill(picture.data[0]) }));
         const { row } = await charged(() => postForm("/v1/images/edits", form));
         const sent = formOf(g.upstream.requests[0]);
-        expect(formFields(sent)).toEqual({ model: "gpt-image-1", prompt: "x", n: "2" });
+        expect(formFields(sent)).toEqual({ model: "gpt-image-1", prompt: "x", n: "2", quality: "" });
         expect(sent.parts.find((part) => part.filename !== undefined)).toMatchObject({
           name: "image",
           type: "image/webp",
         });
         expect(row?.promptTokens).toBe(2);
+        // Two of a number: one would be priced, the other made.
+        form.append("n", "10");
+        g.upstream.requests.length = 0;
+        expect(await refusal(postForm("/v1/images/edits", form))).toMatchObject({ status: 400 });
+        expect(g.upstream.requests).toHaveLength(0);
       });
     });
 

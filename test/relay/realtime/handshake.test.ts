@@ -311,6 +311,99 @@ test("a session that transcribes is charged for each finished transcription", as
   await end(client);
 });
 
+describe("what an ordinary session hears is charged too:", () => {
+  const COMPLETED = "conversation.item.input_audio_transcription.completed";
+  const DELTA = "conversation.item.input_audio_transcription.delta";
+  const HEARD = {
+    type: "tokens",
+    input_tokens: 20,
+    input_token_details: { text_tokens: 4, audio_tokens: 16 },
+    output_tokens: 10,
+  };
+  const HEARD_QUOTA = (4 + 16 * 8 + 10 * 4) * 2.5;
+  const RESPONSE_QUOTA = (55 + 32 + 13 * 8 + 30 * 4 + 91 * 16) * 2.5;
+
+  async function hearing(
+    talk: (
+      say: (event: Record<string, unknown>) => Promise<unknown>,
+      tell: (event: Record<string, unknown>) => Promise<unknown>,
+    ) => Promise<void>,
+  ): Promise<Awaited<ReturnType<RealtimeGateway["logs"]>>> {
+    const count = (await g.logs()).length;
+    const client = await g.open();
+    const peer = g.upstream.connections.items.at(-1);
+    await talk(
+      (event) => {
+        peer?.say(event);
+        return client.nextOf(String(event["type"]));
+      },
+      async (event) => {
+        client.say(event);
+        await peer?.received.next();
+      },
+    );
+    client.socket.close(1000);
+    await Promise.all([client.closed, peer?.closed]);
+    const user = await g.app.deps.accounts.user(g.user.id);
+    await untilSo(() => user?.reserved === 0);
+    return (await g.logs()).slice(count);
+  }
+
+  test("without a response, when it ends", async () => {
+    const rows = await hearing(async (say) => {
+      await say({ type: COMPLETED, item_id: "a", usage: HEARD });
+      // Told twice, charged once.
+      await say({ type: COMPLETED, item_id: "a", usage: HEARD });
+    });
+    expect(rows.map(({ quota }) => quota)).toEqual([HEARD_QUOTA]);
+    expect(rows[0]?.other["estimated"]).toBeUndefined();
+  });
+  test("by time it counts as sound, and a second one is charged at once with the first", async () => {
+    const rows = await hearing(async (say) => {
+      await say({ type: COMPLETED, item_id: "a", usage: { type: "duration", seconds: 59.5 } });
+      await say({ type: COMPLETED, item_id: "b", usage: HEARD });
+      await say({ type: COMPLETED, item_id: "b", content_index: 1, usage: HEARD });
+    });
+    expect(rows.map(({ quota }) => quota)).toEqual([1667 * 8 * 2.5 + HEARD_QUOTA, HEARD_QUOTA]);
+  });
+  test("beside a response, in its row", async () => {
+    const rows = await hearing(async (say) => {
+      await say({ type: COMPLETED, item_id: "a", usage: HEARD });
+      await say({ type: "response.created", response: { id: "beside" } });
+      await say({ type: COMPLETED, item_id: "b", usage: HEARD });
+      await say(responseDone("beside", REALTIME_USAGE));
+    });
+    expect(rows.map(({ quota }) => quota)).toEqual([Math.round(RESPONSE_QUOTA + 2 * HEARD_QUOTA)]);
+  });
+  test("by our own count where nobody says what it took, or where it was cut", async () => {
+    const rows = await hearing(async (say, tell) => {
+      await tell({ type: "input_audio_buffer.append", audio: "A".repeat((6 * 48_000 * 4) / 3) });
+      await say({ type: COMPLETED, item_id: "a", transcript: "hello over there" });
+      await tell({ type: "input_audio_buffer.append", audio: "A".repeat((3 * 48_000 * 4) / 3) });
+      await say({ type: DELTA, item_id: "b", delta: "hello" });
+    });
+    expect(rows).toHaveLength(1);
+    expect(rows[0]?.other).toMatchObject({ estimated: true, audio_input: 166 + 83, text_output: 4 + 1 });
+  });
+  test("by a model that the key may use only", async () => {
+    const { key } = await g.app.createToken(g.user.id, {
+      modelLimitsEnabled: true,
+      modelLimits: `${MODEL},whisper-1`,
+    });
+    const client = await g.open({ key });
+    const peer = g.upstream.connections.items.at(-1);
+    const update = (model: string) => ({
+      type: "session.update",
+      session: { audio: { input: { transcription: { model } } } },
+    });
+    client.say(update("gpt-4o-transcribe"));
+    expect(await client.nextOf("error")).toMatchObject({ error: { code: "token_model_forbidden" } });
+    client.say(update("whisper-1"));
+    expect(await peer?.nextJson()).toEqual(update("whisper-1"));
+    await end(client);
+  });
+});
+
 test("five hundred idle sessions hold their amounts and give them all back", async () => {
   const clients = await Promise.all(Array.from({ length: 500 }, () => g.open()));
   const user = await g.app.deps.accounts.user(g.user.id);

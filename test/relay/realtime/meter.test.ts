@@ -2,7 +2,8 @@
 // Nothing that a text says can look like an event, and no number of an upstream is believed beyond its bounds.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { decodeRealtimeUsage, readEvent, TurnMeter } from "../../../src/relay/realtime/meter.ts";
+import { readEvent, TurnMeter } from "../../../src/relay/realtime/meter.ts";
+import { decodeRealtimeUsage } from "../../../src/relay/realtime/reported-usage.ts";
 import { completionTokens, promptTokens } from "../../../src/shared/usage.ts";
 
 const COUNTER = {

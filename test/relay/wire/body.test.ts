@@ -1,7 +1,10 @@
 // Reading bodies once, refusing what is too large, broken or absurd, and changing single members in place.
 import { describe, expect, test } from "bun:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { imageGenerations } from "../../../src/relay/endpoints/images.ts";
 import { requestedModel } from "../../../src/relay/endpoints/model-name.ts";
+import { checkOnce } from "../../../src/relay/endpoints/once.ts";
+import { chat } from "../../../src/relay/endpoints/text.ts";
 import { patchTopLevel } from "../../../src/relay/wire/patch-json.ts";
 import { parseBody, readBody } from "../../../src/relay/wire/read-body.ts";
 import type { Failure } from "../../../src/shared/failures.ts";
@@ -126,6 +129,26 @@ describe("reading", () => {
       1,
     );
     expect(body.json["model"]).toBe("m");
+  });
+});
+
+describe("what decides a price", () => {
+  const check = (text: string, endpoint: typeof chat = imageGenerations): void =>
+    checkOnce(endpoint, parseBody(new TextEncoder().encode(text)));
+  test.each([
+    ["twice", '{"n":10,"n":1}'],
+    ["in capitals", '{"n":1,"N":10}'],
+    ["in letters that fold to its own", '{"size":"256x256","\u017fize":"1792x1024"}'],
+    ["once behind an escape", '{"qualit\\u0079":"hd","quality":"standard"}'],
+  ])("is refused where it stands %s", async (_, text) => {
+    expect((await failureOf(() => check(text))).code).toBe("invalid_field");
+  });
+  test("may stand elsewhere in the body, and in other words", () => {
+    check('{"n":1,"x":{"n":2,"N":3},"Seed":1,"prompt":"\\u006e \\"n\\" \\"n\\"","sizes":"n"}');
+  });
+  test("is a conversation's number of answers and their length, too", async () => {
+    for (const text of ['{"n":1,"N":9}', '{"max_tokens":1,"max\\u005ftokens":9}', '{"MAX_TOKENS":9}'])
+      expect((await failureOf(() => check(text, chat))).code).toBe("invalid_field");
   });
 });
 

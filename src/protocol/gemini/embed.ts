@@ -50,7 +50,7 @@ export function embedSettings(request: JsonObject): JsonObject {
 }
 
 /** Length of a request's vector, where it asks for one. */
-export function embedDimensions(request: JsonObject): number | undefined {
+function embedDimensions(request: JsonObject): number | undefined {
   return asNumber(embedSettings(request)["outputDimensionality"]);
 }
 

@@ -228,7 +228,7 @@ async function askChannels<Row extends TaskRow>(
   const { request, caller, startedMs, record } = call;
   const attempted = {
     request,
-    body: { json: submission.body },
+    body: { text: JSON.stringify(submission.body) },
     requestId,
     caller,
     model: submission.model,

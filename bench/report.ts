@@ -4,6 +4,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { LoadResult } from "./load.ts";
+import type { IdleShares } from "./idle.ts";
 import { type RatioFigures, coldQuotient, floorQuotients, processorUs, ratioLines } from "./ratios.ts";
 
 /** `bare`: a proxy of a dozen lines on the gateway's own runtime (bare-proxy.ts). */
@@ -202,6 +203,12 @@ function loadRows(label: string, results: BySubject<LoadResult>): string[][] {
   return rows;
 }
 
+function idleText({ postgres, embedded }: NonNullable<RatioFigures["idle"]>): string {
+  const shares = ({ young, atRest }: IdleShares) =>
+    `${(young * 100).toFixed(2)} % of a core in the first seconds, ${(atRest * 100).toFixed(3)} % at rest`;
+  return `while nobody calls: on PostgreSQL, just started, ${shares(postgres)}; embedded ${shares(embedded)}`;
+}
+
 function ratioTables(ratios: RatioFigures): string {
   const lines = ratioLines(ratios).map(({ name, value, unit, must, goal }) => [
     name,
@@ -227,6 +234,7 @@ function ratioTables(ratios: RatioFigures): string {
     table([["middle quotient of rounds side by side", "value", "must", "goal", "reached"], ...lines]),
     table([["CPU µs", "bare", "floor", "embedded", "PostgreSQL", "with limits", "and Valkey"], ...costs]),
     `at 32 callers; 30 calls a second; streams: the least that meters (floor.ts) ÷ bare proxy ${each(floor)} ×; the gateway ÷ that ${each(gateway)} ×`,
+    ...(ratios.idle ? [idleText(ratios.idle)] : []),
     `the first seconds of each at 32 callers, cold where the run has --only=ratios: ${number(coldQuotient(ratios))} × the bare proxy`,
   ].join("\n\n");
 }

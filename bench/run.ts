@@ -30,6 +30,7 @@ import {
   render,
   save,
 } from "./report.ts";
+import { measureIdle } from "./idle.ts";
 import { RATIO_SIZES, measureRatios, startFloor, startLimited, startOnPostgres } from "./ratios.ts";
 import { benchRows } from "./rows.ts";
 import { closedLoop, ensureWrk } from "./wrk.ts";
@@ -334,6 +335,9 @@ async function runRatios(run: Run, gateway: Gateway): Promise<void> {
   const onPostgres = await startOnPostgres(gateway.command, run.dir, { upstreamPort, httpPort });
   const others: { stop: () => Promise<void> }[] = [];
   try {
+    console.error("idle …");
+    // Before anybody else is started. Nobody calls the embedded one either.
+    const [postgres, embedded] = await measureIdle([onPostgres.running.pid, gateway.running.pid], sizes.idle);
     const floor = await startFloor(run.dir, upstreamPort);
     others.push(floor);
     const both = await startLimited(gateway.command, run.dir, run.upstreams);
@@ -349,6 +353,7 @@ async function runRatios(run: Run, gateway: Gateway): Promise<void> {
       shared,
     };
     figures.ratios = await measureRatios(subjects, sizes, (text) => console.error(`${text} …`));
+    if (postgres && embedded) figures.ratios.idle = { postgres, embedded };
   } finally {
     for (const each of others) await each.stop();
     await onPostgres.stop();

@@ -322,6 +322,6 @@ export async function verifyImport(input: VerifyInput): Promise<VerifyReport> {
   await daysAgree(look, state.firstCall);
   await waysAgree(look);
   await reprice(look);
-  look.report.auditDifferences = (await audit(input.db, { isReadOnly: true })).differences.length;
+  look.report.auditDifferences = (await audit(input.db, { isReadOnly: true })).total;
   return look.report;
 }

@@ -72,7 +72,7 @@ export async function checkBooks(db: Database, secret: string, fingerprint?: str
   const findings: Refusal[] = [];
   const { lost } = await countSecrets(db, seal);
   if (lost > 0) findings.push({ code: "found_secrets", params: { count: lost } });
-  const { differences } = await audit(db, { isReadOnly: true });
-  if (differences.length > 0) findings.push({ code: "found_audit", params: { count: differences.length } });
+  const { total } = await audit(db, { isReadOnly: true });
+  if (total > 0) findings.push({ code: "found_audit", params: { count: total } });
   return findings;
 }

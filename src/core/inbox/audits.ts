@@ -17,9 +17,9 @@ export async function auditForInbox({
   clock,
   inbox,
 }: Pick<Deps, "db" | "clock" | "inbox">): Promise<void> {
-  const { differences } = await audit(db, { nowMs: clock.nowMs() });
+  const { differences, total } = await audit(db, { nowMs: clock.nowMs() });
   const [first] = differences;
   if (!first) return inbox.gone("audit");
   const { what, id, expected, found } = first;
-  inbox.keep({ kind: "audit", params: { count: differences.length, what, id, expected, found } });
+  inbox.keep({ kind: "audit", params: { count: total, what, id, expected, found } });
 }

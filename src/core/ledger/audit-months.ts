@@ -9,7 +9,8 @@ import type { SQL } from "drizzle-orm";
 import type { Database } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import { systemClock } from "../kit/clock.ts";
-import type { AuditDifference } from "./audit.ts";
+import { readLines } from "./audit-lines.ts";
+import type { Differences } from "./audit-lines.ts";
 import { rememberMonths } from "./audit-memory.ts";
 
 export interface MonthsOptions {
@@ -18,13 +19,14 @@ export interface MonthsOptions {
   /** Nothing is learned: the database is a copy, or somebody else's. */
   isReadOnly?: boolean;
   nowMs?: number;
+  /** So many differences are listed, the first that are found; some when absent. */
+  mostDifferences?: number;
 }
 
 /** What an audit reads; without a way to write it remembers nothing. */
 export type AuditedDatabase = Pick<Database, "bulkReader" | "t"> & Partial<Pick<Database, "atomic">>;
 
 interface MonthsReport {
-  differences: AuditDifference[];
   read: number;
   remembered: number;
 }
@@ -47,7 +49,7 @@ const DAY = 24 * HOUR;
 /** Most of what comes late has come by then; what comes later still is noticed by the sums. */
 const CLOSED_AFTER_SECONDS = DAY;
 const READ_AGAIN_SECONDS = 30 * DAY;
-const DIGEST = "digest";
+const DIGEST = "figure:digest";
 
 /** Digests are sums modulo this prime, so that products of two remainders stay within 64 bits. */
 const PRIME = 2_147_483_647;
@@ -125,20 +127,12 @@ function comparison(month: Month): SQL {
 }
 
 async function compare(
-  { bulkReader }: Pick<Database, "bulkReader">,
+  db: Pick<Database, "bulkReader">,
   month: Month,
-): Promise<{ differences: AuditDifference[]; sums: number; rows: number }> {
-  const lines = await bulkReader
-    .select({
-      what: sql<string>`d.what`,
-      id: sql<string>`d.id`,
-      expected: sql`d.expected`.mapWith(Number),
-      found: sql`d.found`.mapWith(Number),
-    })
-    .from(sql`(${comparison(month)}) as d`);
-  const digest = lines.find(({ what }) => what === DIGEST);
-  const differences = lines.filter((line) => line !== digest);
-  return { differences, sums: digest?.expected ?? 0, rows: digest?.found ?? 0 };
+  differences: Differences,
+): Promise<{ sums: number; rows: number }> {
+  const [digest] = await readLines(db, comparison(month), differences);
+  return { sums: digest?.expected ?? 0, rows: digest?.found ?? 0 };
 }
 
 /** The digest of the month's sums alone. */
@@ -176,9 +170,10 @@ export async function forgetMonths(db: Database): Promise<void> {
   await db.orm.delete(db.t.auditSums);
 }
 
-/** Times default to the machine's. */
+/** Adds what it finds to the differences. Times default to the machine's. */
 export async function auditMonths(
   db: AuditedDatabase,
+  differences: Differences,
   { isFull = false, isReadOnly = false, nowMs = systemClock.nowMs() }: MonthsOptions,
 ): Promise<MonthsReport> {
   const now = Math.floor(nowMs / 1000);
@@ -187,7 +182,7 @@ export async function auditMonths(
   const closed = [...known].filter(([, { checkedAt }]) => checkedAt > 0);
   const [oldest] = closed.toSorted(([, a], [, b]) => a.checkedAt - b.checkedAt);
   const due = oldest && oldest[1].checkedAt < now - READ_AGAIN_SECONDS ? oldest[0] : undefined;
-  const report: MonthsReport = { differences: [], read: 0, remembered: 0 };
+  const report: MonthsReport = { read: 0, remembered: 0 };
   const learned = new Map<number, Memory>();
   const unseen = new Set(known.keys());
   for (let month = await monthFrom(db, 0); month; month = await monthFrom(db, month.to)) {
@@ -200,14 +195,14 @@ export async function auditMonths(
       continue;
     }
     report.read++;
-    const { differences, sums, rows } = await compare(db, month);
+    const before = differences.total;
+    const { sums, rows } = await compare(db, month, differences);
     // The same sums were made of other rows.
     if (memory && memory.sums === sums && memory.rows !== rows) {
       const id = new Date(from * 1000).toISOString().slice(0, 7);
-      differences.push({ what: "logs.rows", id, expected: memory.rows, found: rows });
+      differences.add({ what: "logs.rows", id, expected: memory.rows, found: rows });
     }
-    for (const difference of differences) report.differences.push(difference);
-    if (differences.length > 0) {
+    if (differences.total > before) {
       if (memory) learned.set(from, { ...memory, checkedAt: 0 });
     } else if (month.to + CLOSED_AFTER_SECONDS <= now) learned.set(from, { sums, rows, checkedAt: now });
   }

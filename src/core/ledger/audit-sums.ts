@@ -9,13 +9,13 @@ import type { SQL } from "drizzle-orm";
 import { dayOf, hoursOfDay } from "../logs/coarse-days.ts";
 import { COARSE, isSum } from "../logs/coarse-sums.ts";
 import { systemClock } from "../kit/clock.ts";
-import type { AuditDifference } from "./audit.ts";
+import { readLines } from "./audit-lines.ts";
+import type { Differences } from "./audit-lines.ts";
 import { rememberMonths } from "./audit-memory.ts";
 import type { AuditedDatabase, MonthsOptions } from "./audit-months.ts";
 import { rollupColumns } from "./row-columns.ts";
 
 interface SumsReport {
-  differences: AuditDifference[];
   /** Months whose hourly sums were read, and those whose coarse sums are as they were when it was done. */
   read: number;
   remembered: number;
@@ -41,8 +41,8 @@ const READ_AGAIN_SECONDS = 30 * DAY;
 /** Digests are sums modulo this prime, so that products of two remainders stay within 64 bits. */
 const PRIME = 2_147_483_647;
 /** Names of the lines that carry figures of the month instead of differences. */
-const DIGEST = "digest";
-const COUNT = "count";
+const DIGEST = "figure:digest";
+const COUNT = "figure:count";
 
 /** What a month's coarse sums are told apart by: the days of one zone cannot be told in SQL alike on both databases. */
 const IDS = {
@@ -142,28 +142,23 @@ const UNSOUND = `count < 0 or (count = 0 and cost_nanos = 0 and error_count = 0)
   or cache_read < 0 or cache_read > cache_input`;
 
 interface Compared {
-  differences: AuditDifference[];
   rollups: number;
   /** Undefined: the coarse sums were not compared, they are being filled. */
   digest: number | undefined;
 }
 
-async function compare(db: AuditedDatabase, month: Month, zone: string): Promise<Compared> {
-  const lines = await db.bulkReader
-    .select({
-      what: sql<string>`d.what`,
-      id: sql<string>`d.id`,
-      expected: sql`d.expected`.mapWith(Number),
-      found: sql`d.found`.mapWith(Number),
-    })
-    .from(sql`(${comparison(sumNames(db), month, zone)}) as d`);
-  const compared: Compared = { differences: [], rollups: 0, digest: undefined };
-  for (const line of lines) {
-    if (line.what === COUNT) compared.rollups = line.found;
-    else if (line.what !== DIGEST) compared.differences.push(line);
-    else if (line.expected === 1) compared.digest = line.found;
-  }
-  return compared;
+async function compare(
+  db: AuditedDatabase,
+  month: Month,
+  zone: string,
+  differences: Differences,
+): Promise<Compared> {
+  const figures = await readLines(db, comparison(sumNames(db), month, zone), differences);
+  const digested = figures.find(({ what }) => what === DIGEST);
+  return {
+    rollups: figures.find(({ what }) => what === COUNT)?.found ?? 0,
+    digest: digested?.expected === 1 ? digested.found : undefined,
+  };
 }
 
 async function digestNow(db: AuditedDatabase, month: Month, zone: string): Promise<number> {
@@ -211,9 +206,10 @@ async function zoneOf(db: AuditedDatabase): Promise<string> {
   return state?.zone ?? "UTC";
 }
 
-/** Times default to the machine's. */
+/** Adds what it finds to the differences. Times default to the machine's. */
 export async function auditSums(
   db: AuditedDatabase,
+  differences: Differences,
   { isFull = false, isReadOnly = false, nowMs = systemClock.nowMs() }: MonthsOptions,
 ): Promise<SumsReport> {
   const now = Math.floor(nowMs / 1000);
@@ -223,7 +219,7 @@ export async function auditSums(
   // Those that differ are read anyway: they take no other month's turn.
   const [oldest] = kept.filter(({ checkedAt }) => checkedAt > 0).sort((a, b) => a.checkedAt - b.checkedAt);
   const due = oldest && oldest.checkedAt < now - READ_AGAIN_SECONDS ? oldest.month : undefined;
-  const report: SumsReport = { differences: [], read: 0, remembered: 0, rollups: 0 };
+  const report: SumsReport = { read: 0, remembered: 0, rollups: 0 };
   const learned = new Map<number, Memory>();
   const unseen = new Set(known.keys());
   for (let month = await monthFrom(db, 0, zone); month; month = await monthFrom(db, month.hours.to, zone)) {
@@ -236,10 +232,10 @@ export async function auditSums(
       continue;
     }
     report.read++;
-    const { differences, rollups, digest: found } = await compare(db, month, zone);
+    const before = differences.total;
+    const { rollups, digest: found } = await compare(db, month, zone, differences);
     report.rollups += rollups;
-    for (const difference of differences) report.differences.push(difference);
-    if (differences.length > 0) {
+    if (differences.total > before) {
       if (memory) learned.set(key, { ...memory, checkedAt: 0 });
     } else if (found !== undefined && month.hours.to + CLOSED_AFTER_SECONDS <= now)
       learned.set(key, { digest: found, checkedAt: now });

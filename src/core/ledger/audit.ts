@@ -3,6 +3,7 @@
 // Refuses to mix moments: what is compared is read by one statement, which sees one snapshot, also while calls are settled.
 import { sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
+import { Differences, readLines } from "./audit-lines.ts";
 import { auditMonths } from "./audit-months.ts";
 import type { AuditedDatabase, MonthsOptions } from "./audit-months.ts";
 import { auditSums } from "./audit-sums.ts";
@@ -17,7 +18,9 @@ export interface AuditDifference {
 }
 
 export interface AuditReport {
+  /** The first that were found, and how many there are. */
   differences: AuditDifference[];
+  total: number;
   /** What nodes had in their journals and not yet in the tables when they last entered something. */
   waiting: { nodeId: string; count: number }[];
   /** What operators gave up, by node. */
@@ -221,25 +224,18 @@ function statement(): SQL {
 
 /** Works at any moment on a running process's database (on SQLite in the reader's Worker) and offline. */
 export async function audit(db: AuditedDatabase, options: MonthsOptions = {}): Promise<AuditReport> {
-  const lines = await db.bulkReader
-    .select({
-      what: sql<string>`d.what`,
-      id: sql<string>`d.id`,
-      expected: sql`d.expected`.mapWith(Number),
-      found: sql`d.found`.mapWith(Number),
-    })
-    .from(sql`(${statement()}) as d`);
-  const { differences, rollups, ...sums } = await auditSums(db, options);
-  const { differences: ofRows, ...months } = await auditMonths(db, options);
-  for (const difference of ofRows) differences.push(difference);
+  const differences = new Differences(options.mostDifferences);
+  const lines = await readLines(db, statement(), differences);
+  const { rollups, ...sums } = await auditSums(db, differences, options);
+  const months = await auditMonths(db, differences, options);
   const checked = { users: 0, tokens: 0, channels: 0, rollups, credits: 0 };
-  const report: AuditReport = { differences, waiting: [], skipped: [], checked, months, sums };
+  const { list, total } = differences;
+  const report: AuditReport = { differences: list, total, waiting: [], skipped: [], checked, months, sums };
   for (const line of lines) {
     if (line.what.startsWith(COUNT_PREFIX)) {
       checked[line.what.slice(COUNT_PREFIX.length) as keyof typeof checked] = line.found;
     } else if (line.what === WAITING) report.waiting.push({ nodeId: line.id, count: line.found });
-    else if (line.what === SKIPPED) report.skipped.push({ nodeId: line.id, count: line.found });
-    else report.differences.push(line);
+    else report.skipped.push({ nodeId: line.id, count: line.found });
   }
   return report;
 }
@@ -261,7 +257,7 @@ export function formatAudit(report: AuditReport): string {
   const looked = `Looked at ${users} users, ${tokens} keys, ${channels} channels, ${credits} credits and ${rollups} hourly sums.
 Read the hourly sums of ${sums.read} months; of ${sums.remembered} closed months the coarse sums are as they were when it was read.
 Read the log of ${read} months; ${remembered} closed months are as they were when it was read (--full reads all of them).${journals}`;
-  if (report.differences.length === 0) return `${looked}\nNo difference: every sum agrees.`;
+  if (report.total === 0) return `${looked}\nNo difference: every sum agrees.`;
   const table = [
     ["sum", "row", "expected", "found", "off by"],
     ...report.differences.map((line) => [
@@ -281,5 +277,7 @@ Read the log of ${read} months; ${remembered} closed months are as they were whe
       )
       .join("  "),
   );
-  return `${looked}\n${report.differences.length} differences:\n\n${text.join("\n")}`;
+  const listed = report.differences.length;
+  const which = report.total > listed ? `, the first ${listed}` : "";
+  return `${looked}\n${report.total} differences${which}:\n\n${text.join("\n")}`;
 }

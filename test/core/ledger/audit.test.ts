@@ -1,7 +1,8 @@
 // The audit itself: a clean book passes, and every single figure that is off is named.
 // Refuses to be content with a count: row and both figures are checked.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { and, eq, sql } from "drizzle-orm";
+import { and, eq, like, sql } from "drizzle-orm";
+import { MOST_DIFFERENCES } from "../../../src/core/ledger/audit-lines.ts";
 import { forgetMonths } from "../../../src/core/ledger/audit-months.ts";
 import { audit, formatAudit } from "../../../src/core/ledger/audit.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
@@ -46,6 +47,37 @@ describe.each(DATABASE_KINDS)("audit on %s", (kind) => {
     const report = await audit(books.db);
     expect(report.checked).toMatchObject({ users: 1, tokens: 1, channels: 1, credits: 1, rollups: 1 });
     expect(formatAudit(report)).toContain("No difference");
+  });
+
+  test("of many differences the first are listed, and all are counted, also those that later parts of the audit find", async () => {
+    const { users, rollups } = books.db.t;
+    const { orm } = books.db;
+    const many = MOST_DIFFERENCES + 200;
+    const wrong = Array.from({ length: many }, (_, nth) => ({
+      username: `wrong${nth}`,
+      quota: 1,
+      createdAt: 0,
+    }));
+    for (let from = 0; from < many; from += 300)
+      await orm.insert(users).values(wrong.slice(from, from + 300));
+    const report = await audit(books.db);
+    expect([report.differences.length, report.total]).toEqual([MOST_DIFFERENCES, many]);
+    expect(
+      report.differences.every(
+        ({ what, expected, found }) => what === "users.quota" && expected === 0 && found === 1,
+      ),
+    ).toBe(true);
+    expect(report.checked.users).toBe(many + 1);
+    expect(formatAudit(report)).toContain(`${many} differences, the first ${MOST_DIFFERENCES}:`);
+    // The list is full when the hourly sums are read.
+    const shift = (byMs: number) =>
+      orm.update(rollups).set({ useTimeMs: sql`${rollups.useTimeMs} + ${byMs}` });
+    await shift(-1_000_000);
+    const more = await audit(books.db);
+    expect([more.differences.length, more.total > many]).toEqual([MOST_DIFFERENCES, true]);
+    expect((await audit(books.db, { mostDifferences: many * 2 })).differences.length).toBe(more.total);
+    await shift(1_000_000);
+    await orm.delete(users).where(like(users.username, "wrong%"));
   });
 
   test("every figure that is off by one is named with both figures", async () => {

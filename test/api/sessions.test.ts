@@ -351,7 +351,7 @@ test("two nodes: a sign-out, a sign-in, a hold and a ban are in force on the oth
       return answer;
     };
     const sessions = await createSessions({ ...here.deps, db: { ...here.deps.db, atomic } });
-    const fields = { userId: root.id, sessionVersion: 1, method: "password", ip: "", userAgent: "" };
+    const fields = { userId: root.id, sessionVersion: 1, method: "password", ip: "", userAgent: "" } as const;
     const id = await sessions.open(fields);
     expect(await sessions.find(id)).toBeDefined();
     isLost = true;

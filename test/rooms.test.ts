@@ -140,6 +140,7 @@ const RULES: Record<string, readonly string[]> = {
     "src/core/deps.ts",
     "src/core/logs",
     "src/core/options",
+    "src/core/users",
     "src/db",
     "src/shared",
     "drizzle",

@@ -1,5 +1,5 @@
-// Plans that the site sells, as administrators see them: cards with how many were sold, a drawer to make and change one.
-// Refuses to hide what a change does not reach: what was bought keeps its terms.
+// Plans that the site sells, as administrators see them: cards with how many were sold; root has a drawer to make and change one.
+// Refuses to hide what a change does not reach, what was bought keeps its terms; and to offer changes to anybody but root.
 import { useState } from "react";
 import { api, call } from "../lib/api.ts";
 import { bootData } from "../lib/boot.ts";
@@ -24,6 +24,8 @@ export interface PlanPageData {
   groups: string[];
   /** Currencies of the rails that are open: what a new plan's price is proposed in. */
   currencies: string[];
+  /** Prices are root's to change. */
+  mayChange: boolean;
 }
 
 export default function PlanScreen() {
@@ -31,7 +33,8 @@ export default function PlanScreen() {
   const data = bootData<PlanPageData>();
   const { query } = useTableQuery(1);
   const [plans, setPlans] = useState(data.plans);
-  useShortcut({ keys: "c", label: "plans.new", run: () => setQuery({ new: 1 }) });
+  const { mayChange } = data;
+  useShortcut(mayChange ? { keys: "c", label: "plans.new", run: () => setQuery({ new: 1 }) } : undefined);
   const close = () => setQuery({ new: undefined, edit: undefined });
   const open = plans.find(({ id }) => String(id) === query.edit);
   const reread = async () => setPlans(await call(api.plan.get()));
@@ -65,13 +68,13 @@ export default function PlanScreen() {
       <PageHeader
         title={t("plans.title")}
         note={t("plans.purpose")}
-        action={<NewButton label={t("plans.new")} />}
+        action={mayChange ? <NewButton label={t("plans.new")} /> : undefined}
       />
       {plans.length === 0 ? (
         <Empty
           title={t("plans.empty")}
-          text={t("plans.emptyText")}
-          action={<NewButton label={t("plans.new")} isSmall />}
+          text={t(mayChange ? "plans.emptyText" : "plans.emptyForAdmins")}
+          action={mayChange ? <NewButton label={t("plans.new")} isSmall /> : undefined}
         />
       ) : (
         <ul className="grid gap-4 sm:grid-cols-2 xl:grid-cols-3">
@@ -88,35 +91,39 @@ export default function PlanScreen() {
               <p className="w-full text-dense text-muted">
                 {t("plans.sold", { count: plan.sold, running: plan.running })}
               </p>
-              <button
-                type="button"
-                className="btn btn-sm btn-default"
-                aria-label={t("plans.editNamed", { title: plan.title })}
-                onClick={() => setQuery({ edit: plan.id })}
-              >
-                {t("common.edit")}
-              </button>
-              <button
-                type="button"
-                className="btn btn-sm btn-default"
-                aria-label={t(plan.enabled ? "plans.switchOff" : "plans.switchOn", { title: plan.title })}
-                onClick={() => void toggle(plan)}
-              >
-                {t(plan.enabled ? "common.disable" : "common.enable")}
-              </button>
-              <button
-                type="button"
-                className="btn btn-sm btn-default"
-                aria-label={t("plans.deleteNamed", { title: plan.title })}
-                onClick={() => void remove(plan)}
-              >
-                {t("common.delete")}
-              </button>
+              {mayChange ? (
+                <>
+                  <button
+                    type="button"
+                    className="btn btn-sm btn-default"
+                    aria-label={t("plans.editNamed", { title: plan.title })}
+                    onClick={() => setQuery({ edit: plan.id })}
+                  >
+                    {t("common.edit")}
+                  </button>
+                  <button
+                    type="button"
+                    className="btn btn-sm btn-default"
+                    aria-label={t(plan.enabled ? "plans.switchOff" : "plans.switchOn", { title: plan.title })}
+                    onClick={() => void toggle(plan)}
+                  >
+                    {t(plan.enabled ? "common.disable" : "common.enable")}
+                  </button>
+                  <button
+                    type="button"
+                    className="btn btn-sm btn-default"
+                    aria-label={t("plans.deleteNamed", { title: plan.title })}
+                    onClick={() => void remove(plan)}
+                  >
+                    {t("common.delete")}
+                  </button>
+                </>
+              ) : null}
             </PlanCard>
           ))}
         </ul>
       )}
-      {query.new === "1" || open ? (
+      {mayChange && (query.new === "1" || open) ? (
         <PlanDrawer
           key={open?.id ?? "new"}
           row={query.new === "1" ? undefined : open}

@@ -1,5 +1,5 @@
 // Sign-in, sign-out and the own account.
-// Refuses to sign anybody out for a foreign site; too many wrong passwords are refused by core/users/sign-in.ts.
+// Refuses to sign anybody out for a foreign site, and guesses of the own password; of others' by core/users/sign-in.ts.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import { ownLimits } from "../core/users/own-limits.ts";
@@ -13,6 +13,7 @@ import { deviceOf } from "../http/device.ts";
 import { enter } from "../http/entry.ts";
 import { done, ok } from "../http/envelope.ts";
 import { fileStream } from "../http/file-stream.ts";
+import { guessing, proofLimit } from "../http/guessing.ts";
 import { requireHuman } from "../http/human.ts";
 import { plainText } from "../http/plain-text.ts";
 import { claimsOf, isForeignSite, policy, sessionCookie } from "../http/session.ts";
@@ -35,6 +36,7 @@ const selfBody = t.Object({
 
 export function account(deps: Deps, session: SessionSettings) {
   const signIn = createSignIn(deps, session.limits);
+  const proofs = proofLimit(session.limits);
 
   return (
     new Elysia({ prefix: "/api/user" })
@@ -89,7 +91,11 @@ export function account(deps: Deps, session: SessionSettings) {
             await requireFreshProof(deps, { actor, session: current }, "everybody");
           const deviceId = deviceOf(request, session.secret);
           const by = auditActorOf({ actor, session: current, request, address });
-          const row = await updateSelf(deps, by, body, { sessionId, deviceId });
+          const save = () => updateSelf(deps, by, body, { sessionId, deviceId });
+          // Says whether the old password is right, by an access token too: whoever has either guesses no faster here.
+          const row = body.password
+            ? await guessing(proofs, String(actor.id), save, "password_old_wrong")
+            : await save();
           if (body.password && sessionId !== undefined) {
             // Every other session ended with the old password; this one goes on with a new token.
             const value = await sessionJwt.sign(claimsOf(row, sessionId));

@@ -14,7 +14,7 @@ import type { FlowIntent } from "../core/users/providers/types.ts";
 import { beginSecondFactor } from "../core/users/second-factor.ts";
 import type { SecondStep } from "../core/users/second-factor.ts";
 import type { Session } from "../core/users/sessions.ts";
-import { requireFreshProof } from "../core/users/step-up.ts";
+import { requireFreshProof, requireProofMethod } from "../core/users/step-up.ts";
 import { auditActorOf } from "../http/audit-actor.ts";
 import { enter } from "../http/entry.ts";
 import type { Entrance } from "../http/entry.ts";
@@ -176,6 +176,8 @@ function flowRoutes(deps: Deps, session: SessionSettings) {
                 : ownSession(deps, { visitor, session: current, request }, intent);
             if (own && intent === "bind") await requireFreshProof(deps, own, "with_factor");
             const provider = await enabledProvider(deps, body.provider);
+            if (own && intent === "verify")
+              await requireProofMethod(deps, own.actor, `provider:${provider.id}`);
             const isTelegram = provider.kind === "telegram" && intent !== "verify";
             if (!isRedirecting(provider) && !isTelegram) throw refuse("invalid_params");
             const browser = keptFlow(request);

@@ -1,12 +1,13 @@
-// Controller of /api/plan: what administrators sell by the month, and the plans of single accounts.
-// Refuses a buyer everything but their own; what was bought keeps its terms.
+// Controller of /api/plan: what the site sells by the month, and the plans of single accounts.
+// Refuses a buyer everything but their own, and administrators the terms: prices are root's. What was bought keeps its terms.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
 import { ownPlans, payPlan } from "../core/payments/plan-orders.ts";
-import { plansOf } from "../core/plans/own-plans.ts";
+import { plansFor } from "../core/plans/own-plans.ts";
 import { listPlans, PLAN_DEFAULTS } from "../core/plans/plans.ts";
 import { buyFromWallet, cancelPlan, grantPlan } from "../core/plans/purchases.ts";
 import { createPlan, removePlan, updatePlan } from "../core/prices/sold-plans.ts";
+import { requireFreshProof } from "../core/users/step-up.ts";
 import { auditActorOf, authorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { rowIdOf } from "../http/paging.ts";
@@ -55,28 +56,31 @@ export function plans(deps: Deps, session: SessionSettings) {
       .post(
         "/",
         async ({ actor, session: current, request, address, body: { reason: why, ...fields } }) => {
+          await requireFreshProof(deps, { actor, session: current }, "with_factor");
           const by = { ...authorOf({ actor, session: current, request, address }), note: why ?? "" };
           return ok({ id: await createPlan(deps, by, { ...PLAN_DEFAULTS, ...fields }) });
         },
-        { access: "admin", body: createBody },
+        { access: "root", body: createBody },
       )
       .put(
         "/:id",
         async ({ actor, session: current, request, address, params, body: { reason: why, ...fields } }) => {
+          await requireFreshProof(deps, { actor, session: current }, "with_factor");
           const by = { ...authorOf({ actor, session: current, request, address }), note: why ?? "" };
           await updatePlan(deps, by, rowIdOf(params.id, "plan_missing"), fields);
           return done();
         },
-        { access: "admin", body: changeBody },
+        { access: "root", body: changeBody },
       )
       .delete(
         "/:id",
         async ({ actor, session: current, request, address, params, query }) => {
+          await requireFreshProof(deps, { actor, session: current }, "with_factor");
           const by = { ...authorOf({ actor, session: current, request, address }), note: query.reason ?? "" };
           await removePlan(deps, by, rowIdOf(params.id, "plan_missing"));
           return done();
         },
-        { access: "admin", query: t.Object({ reason }) },
+        { access: "root", query: t.Object({ reason }) },
       )
       // What the wallet's page shows: on sale, running, over.
       .get("/self", async ({ actor }) => ok(await ownPlans(deps, actor)), { access: "user" })
@@ -106,9 +110,11 @@ export function plans(deps: Deps, session: SessionSettings) {
         { access: "user" },
       )
       // † The plans of one account, in administration.
-      .get("/user/:id", async ({ params }) => ok(await plansOf(deps, rowIdOf(params.id, "user_missing"))), {
-        access: "admin",
-      })
+      .get(
+        "/user/:id",
+        async ({ actor, params }) => ok(await plansFor(deps, actor, rowIdOf(params.id, "user_missing"))),
+        { access: "admin" },
+      )
       .post(
         "/user/:id",
         async ({ actor, session: current, request, address, params, body }) => {

@@ -1,8 +1,17 @@
 // Controller of /api/price/drafts: changes of prices that administrators prepare, and that root schedules.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
-import { changeDraft, createDraft, discardDraft, DRAFT_STATES, listDrafts } from "../core/prices/drafts.ts";
+import { asksProof } from "../core/prices/changes.ts";
+import {
+  changeDraft,
+  createDraft,
+  discardDraft,
+  DRAFT_STATES,
+  draftOf,
+  listDrafts,
+} from "../core/prices/drafts.ts";
 import type { Draft } from "../core/prices/drafts.ts";
+import { requireFreshProof } from "../core/users/step-up.ts";
 import { done, ok } from "../http/envelope.ts";
 import { pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";
@@ -54,8 +63,13 @@ export function priceDrafts(deps: Deps, session: SessionSettings) {
     )
     .put(
       "",
-      async ({ body, actor }) => {
+      async ({ body, actor, session: current }) => {
         const { effective_at: effectiveAt, ...edit } = body;
+        // Scheduled is as good as applied. The version says that these are the changes that will be.
+        if (effectiveAt !== undefined && effectiveAt > 0) {
+          const changes = edit.changes ?? (await draftOf(deps.db, edit.id)).changes;
+          if (asksProof(changes)) await requireFreshProof(deps, { actor, session: current }, "with_factor");
+        }
         return ok(draftJson(await changeDraft(deps, { ...edit, effectiveAt }, actor)));
       },
       {

@@ -1,7 +1,8 @@
 // Controller of /api/price: plans of price changes, the history, and its undo.
-// Administrators read and plan; root applies and undoes.
+// Administrators read and plan; root applies and undoes, and with a second factor proves itself before what the site is paid.
 import { Elysia, t } from "elysia";
 import type { Deps } from "../core/deps.ts";
+import { asksProof } from "../core/prices/changes.ts";
 import { deskPrices } from "../core/prices/desk.ts";
 import { planPrices } from "../core/prices/plan.ts";
 import {
@@ -13,6 +14,7 @@ import {
 } from "../core/prices/revisions.ts";
 import type { Revision } from "../core/prices/revisions.ts";
 import type { Sums, WhatIf } from "../core/prices/what-if.ts";
+import { requireFreshProof } from "../core/users/step-up.ts";
 import { authorOf } from "../http/audit-actor.ts";
 import { ok } from "../http/envelope.ts";
 import { idOf, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
@@ -112,6 +114,8 @@ function priceChanges(deps: Deps, session: SessionSettings) {
         "/revisions/:id/undo",
         async ({ params, body, actor, session: current, request, address }) => {
           const undo = { id: rowIdOf(params.id), note: body.note ?? "", include: body.include ?? [] };
+          if (asksProof((await revisionDetail(deps.db, undo.id)).changes))
+            await requireFreshProof(deps, { actor, session: current }, "with_factor");
           const undone = await undoRevision(
             deps,
             undo,
@@ -154,6 +158,8 @@ function priceChanges(deps: Deps, session: SessionSettings) {
       .post(
         "/apply",
         async ({ body, actor, session: current, request, address }) => {
+          if (asksProof(body.changes))
+            await requireFreshProof(deps, { actor, session: current }, "with_factor");
           const plan = {
             planHash: body.plan_hash,
             parent: body.parent,

@@ -11,6 +11,7 @@ import {
   REDEMPTION_ACTIONS,
   updateRedemption,
 } from "../core/users/redemptions.ts";
+import { auditActorOf } from "../http/audit-actor.ts";
 import { done, ok } from "../http/envelope.ts";
 import { LARGE_PAGE_SIZE, pageOf, pageQuery, rowIdOf } from "../http/paging.ts";
 import { plainText } from "../http/plain-text.ts";
@@ -42,10 +43,17 @@ export function redemptions(deps: Deps, session: SessionSettings) {
       .get("/:id", async ({ params }) => ok(await getRedemption(deps, rowIdOf(params.id))), {
         access: "admin",
       })
-      .post("/", async ({ actor, body }) => ok(await createRedemptions(deps, actor, body)), {
-        access: "admin",
-        body: t.Object({ name: plainText(255), quota: integer, count: integer, expired_time: end }),
-      })
+      .post(
+        "/",
+        async ({ actor, session: current, request, address, body }) => {
+          const by = auditActorOf({ actor, session: current, request, address });
+          return ok(await createRedemptions(deps, by, body));
+        },
+        {
+          access: "admin",
+          body: t.Object({ name: plainText(255), quota: integer, count: integer, expired_time: end }),
+        },
+      )
       // † Many codes in one go; data is how many it changed.
       .post("/batch", async ({ body }) => ok(await changeRedemptions(deps, body.ids, body.action)), {
         access: "admin",
@@ -56,7 +64,10 @@ export function redemptions(deps: Deps, session: SessionSettings) {
       })
       .put(
         "/",
-        async ({ body, query }) => ok(await updateRedemption(deps, body, (query.status_only ?? "") !== "")),
+        async ({ actor, session: current, request, address, body, query }) => {
+          const by = auditActorOf({ actor, session: current, request, address });
+          return ok(await updateRedemption(deps, by, body, (query.status_only ?? "") !== ""));
+        },
         {
           access: "admin",
           query: t.Object({ status_only: t.Optional(plainText(10)) }),

@@ -21,11 +21,10 @@ import { finishByCode, finishByPasskey } from "../core/users/second-factor.ts";
 import { PROOF_SECONDS } from "../core/users/session-rows.ts";
 import type { Session } from "../core/users/sessions.ts";
 import { proveByCode, proveByPassword, requireFreshProof } from "../core/users/step-up.ts";
-import type { WrongLimit } from "../core/kit/attempt-limit.ts";
-import { tooMany } from "../core/kit/site-limits.ts";
 import { auditActorOf } from "../http/audit-actor.ts";
 import { enter } from "../http/entry.ts";
 import { done, ok } from "../http/envelope.ts";
+import { guessing, proofLimit } from "../http/guessing.ts";
 import { rowIdOf } from "../http/paging.ts";
 import { given, plainText } from "../http/plain-text.ts";
 import { policy } from "../http/session.ts";
@@ -35,7 +34,6 @@ import { Failure } from "../shared/failures.ts";
 const MINUTE_MS = 60_000;
 const CODES_PER_ADDRESS = { count: 30, windowMs: 10 * MINUTE_MS };
 const PASSKEYS_PER_ADDRESS = { count: 60, windowMs: 10 * MINUTE_MS };
-const PROOFS_PER_ACCOUNT = { limit: 10, windowMs: 10 * MINUTE_MS };
 
 const code = plainText(64);
 const flowToken = plainText(64);
@@ -50,21 +48,6 @@ const verifyBody = t.Object({
   flow_token: given(flowToken),
   response: t.Optional(response),
 });
-
-/** Runs a try that counts only where it is wrong. */
-async function guessing<T>(limit: WrongLimit, key: string, attempt: () => Promise<T>): Promise<T> {
-  const seconds = await limit.enter(key);
-  if (seconds !== undefined) throw tooMany(seconds);
-  let isWrong = false;
-  try {
-    return await attempt();
-  } catch (error) {
-    isWrong = error instanceof Failure && error.kind === "client";
-    throw error;
-  } finally {
-    limit.leave(key, isWrong);
-  }
-}
 
 function sessionOf(session: Session | undefined): Session {
   if (!session) throw new Failure("auth", "access_token_not_supported");
@@ -204,7 +187,7 @@ function passkeyRoutes(deps: Deps, settings: SessionSettings) {
 
 function proofRoutes(deps: Deps, settings: SessionSettings) {
   const codesPerAddress = settings.limits.wrongPerAddress("codes", CODES_PER_ADDRESS);
-  const perAccount = settings.limits.wrong("proofs-account", PROOFS_PER_ACCOUNT);
+  const perAccount = proofLimit(settings.limits);
   return (
     new Elysia({ prefix: "/api" })
       .use(policy(settings))

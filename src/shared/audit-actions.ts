@@ -27,6 +27,8 @@ export const auditActions = {
   "plan.grant": manage,
   "plan.cancel": manage,
   "plan.refund": manage,
+  "redemption.create": manage,
+  "redemption.update": manage,
   "order.complete": manage,
   "order.refund": manage,
   "option.set": manage,

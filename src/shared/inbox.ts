@@ -23,6 +23,8 @@ interface InboxKindRow {
   href?: (subject: string) => string;
   /** Only root may go there. */
   isForRoot?: boolean;
+  /** It tells root of an administrator: only root closes it, or puts it off. */
+  isRootsToClose?: boolean;
 }
 
 const costsHref = (channel: string): string => `/prices?section=costs&channel=${encodeURIComponent(channel)}`;
@@ -79,13 +81,29 @@ const ROWS = {
   balance: {
     tone: "attention",
     letters: "balance",
+    isRootsToClose: true,
     href: (subject) => `/user?edit=${encodeURIComponent(subject.split(":")[1] ?? "")}`,
   },
   /** An administrator changed many balances in one run. */
   balance_run: {
     tone: "attention",
     letters: "balance",
+    isRootsToClose: true,
     href: (run) => `/user?run=${encodeURIComponent(run)}`,
+  },
+  /** An administrator gave a plan away, or ended one. */
+  plan_by_hand: {
+    tone: "attention",
+    letters: "balance",
+    isRootsToClose: true,
+    href: (subject) => `/user?plans=${encodeURIComponent(subject.split(":")[1] ?? "")}`,
+  },
+  /** An administrator made codes for balance, or raised what one is worth. */
+  codes: {
+    tone: "attention",
+    letters: "balance",
+    isRootsToClose: true,
+    href: (subject) => `/redemption?keyword=${encodeURIComponent(subject.slice(subject.indexOf(":") + 1))}`,
   },
   /** Most of a user's budget is spent, and nothing of theirs takes a notice. */
   budget: {

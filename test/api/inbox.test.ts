@@ -1,6 +1,8 @@
 // The inbox over the wire: administrators read it, put items off and close them; pages carry the bell without a query.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { purgeItems } from "../../src/core/inbox/items.ts";
+import { INBOX_KINDS, inboxKinds } from "../../src/shared/inbox.ts";
+import type { InboxKind } from "../../src/shared/inbox.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { testClock } from "../support/clock.ts";
@@ -47,7 +49,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     ).body.data;
   const put = async (id: number, body: object) =>
     (await app.call<Answer<Item>>("PUT", `/api/inbox/${id}`, body, admin)).body;
-  const raised = async (kind: "price" | "audit" | "disk", subject: string) => {
+  const raised = async (kind: InboxKind, subject: string) => {
     app.deps.inbox.raise({ kind, subject, params: { count: 1 } });
     await app.services.inbox.settle();
     const found = (await list(`kind=${kind}`)).items.find((item) => item.subject === subject);
@@ -115,6 +117,20 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       ).toMatchObject({ success: false, code: "record_missing" });
     app.deps.inbox.gone("audit");
     await app.services.inbox.settle();
+  });
+
+  test("what tells root of an administrator is closed and put off by root alone", async () => {
+    const kinds = INBOX_KINDS.filter((kind) => inboxKinds[kind].isRootsToClose);
+    expect(kinds.toSorted()).toEqual(["balance", "balance_run", "codes", "plan_by_hand"]);
+    const root = await app.createUser({ role: 100 });
+    for (const kind of kinds) {
+      const { id } = await raised(kind, `${admin.id}:${user.id}`);
+      for (const state of ["closed", "snoozed", "open"])
+        expect([kind, state, (await put(id, { state })).code]).toEqual([kind, state, "inbox_root"]);
+      expect((await list(`kind=${kind}`)).items).toMatchObject([{ id, snoozed_until: 0 }]);
+      const closed = await app.call<Answer<Item>>("PUT", `/api/inbox/${id}`, { state: "closed" }, root);
+      expect(closed.body.data.closed_by).toBe(root.id);
+    }
   });
 
   test("the bell stands on administrators' pages with its count and the newest eight, in the reader's language", async () => {

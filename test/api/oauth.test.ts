@@ -377,6 +377,18 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
         message: "verify",
       });
       expect(await sudo()).toBe(before + 60);
+
+      // Of an account with a second factor a provider is no proof: neither begun, nor come back from where it was begun before.
+      clock.advance(60_000);
+      const query = fakes.signIn(await start(at, "github", { intent: "verify" }), who);
+      const { totps } = app.deps.db.t;
+      const now = Math.floor(clock.nowMs() / 1000);
+      await app.deps.db.orm.insert(totps).values({ userId: user.id, secretSealed: "x", createdAt: now });
+      const asked = { status: 403, body: { code: "verification_required", data: { methods: ["2fa"] } } };
+      expect(await back(at, query)).toMatchObject(asked);
+      const begun = await call(at, "POST", "/api/oauth/start", { provider: "github", intent: "verify" });
+      expect(begun).toMatchObject(asked);
+      expect(await sudo()).toBe(before + 60);
     });
 
     test("lists, gives up, and keeps the last way in (case 33)", async () => {

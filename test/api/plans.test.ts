@@ -52,6 +52,7 @@ interface Told<T> {
 describe.each(DATABASE_KINDS)("on %s", (database) => {
   const clock = testClock(Date.UTC(2027, 0, 31, 2, 0, 0)); // 31 January, 10:00 in Shanghai
   let app: TestApp;
+  let root: TestUser;
   let admin: TestUser;
   let buyer: TestUser;
   let channelId = 0;
@@ -65,6 +66,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   });
   afterAll(() => app.close());
   beforeEach(async () => {
+    root = await app.createUser({ role: Role.root });
     admin = await app.createUser({ role: Role.admin });
     buyer = await app.createUser({ quota: WALLET });
   });
@@ -79,6 +81,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   /** At this moment, with people who have signed in at it. */
   async function travel(text: string): Promise<void> {
     clock.jump(Date.parse(text) - clock.nowMs());
+    root = await app.createUser({ role: Role.root });
     admin = await app.createUser({ role: Role.admin });
     buyer = await app.createUser({ quota: WALLET });
   }
@@ -94,7 +97,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       wallet_price: PRICE,
       ...fields,
     };
-    const made = await call<{ id: number }>("POST", "/", plan, admin);
+    const made = await call<{ id: number }>("POST", "/", plan, root);
     expect(made.success).toBe(true);
     return made.data.id;
   }
@@ -421,7 +424,6 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       .where(eq(users.id, buyer.id));
     expect(row?.group).toBe("default");
     // A group that a plan names keeps its ratio.
-    const root = await app.createUser({ role: Role.root });
     const taken = await app.call<Told<null>>(
       "PUT",
       "/api/option/",
@@ -443,8 +445,8 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     });
     expect((await own()).on_sale.map((plan) => plan.id)).not.toContain(dollars);
     // Changed, switched off and taken away before the money comes: what was ordered is delivered.
-    await call("PUT", `/${id}`, { quota: 5, enabled: false }, admin);
-    expect((await call("DELETE", `/${id}`, undefined, admin)).success).toBe(true);
+    await call("PUT", `/${id}`, { quota: 5, enabled: false }, root);
+    expect((await call("DELETE", `/${id}`, undefined, root)).success).toBe(true);
     expect(await buy(id)).toMatchObject({ code: "plan_missing" });
     let verdicts: string[] = [];
     const pay = async () => void (verdicts = await Promise.all(Array.from({ length: 5 }, () => paid(one))));
@@ -563,7 +565,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       [{ group: "nowhere" }, "plan_group"],
       [{ max_per_user: -1 }, "plan_max"],
     ] as const)
-      expect(await call("POST", "/", { ...base, ...fields }, admin)).toMatchObject({ success: false, code });
+      expect(await call("POST", "/", { ...base, ...fields }, root)).toMatchObject({ success: false, code });
   });
 
   test("the wallet alone buys plans: what plans give does not; a site for oneself sells none", async () => {

@@ -365,6 +365,29 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       expect((await post("/api/user/2fa/setup", {}, user)).status).toBe(403);
     });
 
+    test("the old password is guessed ten times in ten minutes, together with other proofs, by an access token too", async () => {
+      const asked = (original: string, as = user, password = "another password") =>
+        app.call<Told>("PUT", "/api/user/self", { password, original_password: original }, as);
+      const token = (await app.call<Told<string>>("GET", "/api/user/token", undefined, user)).body.data;
+      const program = { ...user, headers: { authorization: token, "new-api-user": String(user.id) } };
+      // What is no guess does not count.
+      for (let index = 0; index < 12; index++)
+        expect((await asked(PASSWORD, user, "short")).body.code).toBe("password_short");
+      for (let index = 0; index < 4; index++) {
+        expect((await asked("wrong wrong")).body.code).toBe("password_old_wrong");
+        expect((await asked("wrong wrong", program)).body.code).toBe("password_old_wrong");
+      }
+      for (let index = 0; index < 2; index++)
+        expect(
+          (await post("/api/verify", { method: "password", password: "wrong wrong" }, user)).body.code,
+        ).toBe("password_old_wrong");
+      for (const as of [user, program]) expect((await asked(PASSWORD, as)).status).toBe(429);
+      expect((await post("/api/verify", { method: "password", password: PASSWORD }, user)).status).toBe(429);
+      expect((await app.call<Told>("PUT", "/api/user/self", { display_name: "n" }, user)).status).toBe(200);
+      clock.advance(10 * MINUTE_MS + 1);
+      expect((await asked(PASSWORD)).body.success).toBe(true);
+    });
+
     test("without a factor today's calls stay; with one they ask, and the password alone is no proof", async () => {
       stale();
       expect((await app.call<Told>("GET", "/api/user/token", undefined, user)).body.success).toBe(true);
@@ -411,12 +434,66 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       const second = await withPassword(await app.createUser({ role: Role.root }));
       await enrol(second);
       stale();
-      for (const key of ["EpayKey", "RegisterEnabled", "SMTPServer"]) {
+      for (const key of ["EpayKey", "RegisterEnabled", "SMTPServer", "google.client_id", "WorkerUrl"]) {
         const answer = await app.call<Told>("PUT", "/api/option/", { key, value: "" }, second);
         expect([key, answer.body.code]).toEqual([key, "verification_required"]);
       }
       const harmless = await app.call<Told>("PUT", "/api/option/", { key: "Notice", value: "x" }, second);
       expect(harmless.body.success).toBe(true);
+    });
+
+    test("what the site is paid asks for the same proof by the price desk: applied, scheduled, taken back, and as a plan", async () => {
+      const second = await withPassword(await app.createUser({ role: Role.root }));
+      const { secret } = await enrol(second);
+      await refreshed(second);
+      const as = async <T = unknown>(method: string, path: string, body?: unknown) =>
+        (await app.call<Told<T>>(method, path, body, second)).body;
+      const prove = () => as("POST", "/api/verify", { method: "2fa", code: codeNow(secret) });
+      const apply = async (changes: object[]) => {
+        const { data } = await as<{ plan_hash: string; parent: number }>("POST", "/api/price/plan", {
+          changes,
+          days: 0,
+        });
+        return as("POST", "/api/price/apply", { plan_hash: data.plan_hash, parent: data.parent, changes });
+      };
+      const price = { key: "Price", name: "", after: "8.1" };
+      const model = { key: "ModelRatio", name: "made-up", after: 3 };
+      const terms = { title: "Pro", quota: 5, duration_unit: "day", wallet_price: 1 };
+      const plan = { key: "Plans", name: "new", after: terms };
+      const ofDrafts = (changes: object[]) =>
+        as<{ id: number; version: number }>("POST", "/api/price/drafts", { changes });
+      const schedule = async ({ id, version }: { id: number; version: number }, more: object = {}) => {
+        const { data } = await as<{ revision: number }>("GET", "/api/price/revisions");
+        const at = Math.floor(clock.nowMs() / 1000) + 3600;
+        const body = { id, version, effective_at: at, parent: data.revision, ...more };
+        return as("PUT", "/api/price/drafts", body);
+      };
+      stale();
+      for (const changes of [[price], [plan], [model, price]]) {
+        const unseen = { plan_hash: "", parent: 0, changes };
+        expect((await as("POST", "/api/price/apply", unseen)).code).toBe("verification_required");
+      }
+      expect((await apply([model])).success).toBe(true);
+      const { data: draft } = await ofDrafts([price]);
+      expect((await schedule(draft)).code).toBe("verification_required");
+      const { data: other } = await ofDrafts([{ ...model, after: 4 }]);
+      expect((await schedule(other, { changes: [plan] })).code).toBe("verification_required");
+      expect((await schedule(other)).success).toBe(true);
+      for (const [method, path, body] of [
+        ["POST", "/api/plan/", terms],
+        ["PUT", "/api/plan/1", { quota: 6 }],
+        ["DELETE", "/api/plan/1", undefined],
+      ] as const)
+        expect([method, (await as(method, path, body)).code]).toEqual([method, "verification_required"]);
+
+      expect((await prove()).success).toBe(true);
+      expect((await apply([price])).success).toBe(true);
+      const { data } = await as<{ revision: number }>("GET", "/api/price/revisions");
+      stale();
+      const undo = () => as("POST", `/api/price/revisions/${data.revision}/undo`, {});
+      expect((await undo()).code).toBe("verification_required");
+      expect((await prove()).success).toBe(true);
+      expect((await undo()).success).toBe(true);
     });
 
     test("a higher rank resets factors: sessions and token end; nobody resets a peer's", async () => {

@@ -192,6 +192,13 @@ for (const { database, language, manner } of WALKS) {
       await desk.hand.press(drawer.getByRole("button", { name: texts.create, exact: true }));
       await desk.page.locator("[data-plan]").waitFor();
       await expectSound(desk);
+      // Administrators see it, and are offered no change: prices are root's.
+      const admin = await app.createUser({ role: Role.admin });
+      const seen = await (await fetch(`${app.url}/plan`, { headers: admin.headers })).text();
+      expect([seen.includes("data-plan"), seen.includes("<button") && seen.includes("btn-primary")]).toEqual([
+        true,
+        false,
+      ]);
 
       const seat = await visitAs(buyer);
       const { page, hand } = seat;

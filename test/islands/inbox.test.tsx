@@ -170,6 +170,27 @@ describe("what a person does", () => {
     expect(screen.getByText(/close themselves when their cause is gone; until/).textContent).not.toBe("");
   });
 
+  test("what tells root of an administrator offers administrators no change, alone or among others; root gets it all", async () => {
+    const balance = item(4, {
+      kind: "balance",
+      subject: "5:6",
+      params: { admin: "keeper", user: "bob", what: "x", what_en: "y" },
+    });
+    const island = open({ rows: [balance] });
+    expect(await menuOf(island, /of bob/)).toEqual(["Go and fix"]);
+    await island.user.keyboard("{Escape}");
+    await island.user.click(screen.getByRole("checkbox", { name: /^Select keeper/ }));
+    for (const name of ["Close", "Snooze for 1 day"]) {
+      await island.user.click(screen.getByRole("button", { name }));
+      await settle();
+    }
+    expect(puts(island)).toEqual([]);
+    expect(screen.getAllByText(/super administrator closes what/).length).toBeGreaterThan(0);
+    island.unmount();
+    const ofRoot = open({ rows: [balance], user: { role: 100 } });
+    expect(await menuOf(ofRoot, /of bob/)).toContain("Close");
+  });
+
   test("a snooze is ended from the snoozed view", async () => {
     const island = open({ rows: [{ ...PRICE, snoozed_until: NOW + 3600 }], url: "/inbox?state=snoozed" });
     expect(rowOf(/with space/).textContent).toContain("Snoozed until");

@@ -1,11 +1,13 @@
 // What the inbox screen does to items: close, put off, take up again; the bell of the frame follows.
+import { Role } from "../../../src/shared/enums.ts";
 import { api, call } from "../../lib/api.ts";
+import { user } from "../../lib/boot.ts";
 import { replaceParts } from "../../lib/fresh-parts.ts";
 import { t } from "../../lib/i18n.ts";
 import type { ListState } from "../../lib/list.ts";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { InboxRow } from "../../lib/wire.ts";
-import { mayClose } from "./row.ts";
+import { mayChange, mayClose } from "./row.ts";
 
 interface Change {
   state: "open" | "snoozed" | "closed";
@@ -21,9 +23,12 @@ export async function change(
   body: Change,
   clear?: () => void,
 ): Promise<void> {
-  const changing = rows.filter((row) => (body.state === "closed" ? mayClose(row) : row.closed_at === 0));
+  const role = user.value?.role ?? Role.admin;
+  const may = body.state === "closed" ? mayClose : mayChange;
+  const changing = rows.filter((row) => may(row, role));
   if (changing.length === 0) {
-    if (rows.length > 0) toast({ key: "inbox", tone: "info", text: t("inbox.lasting") });
+    const why = rows.some((row) => mayChange(row, role)) ? "inbox.lasting" : "inbox.roots";
+    if (rows.length > 0) toast({ key: "inbox", tone: "info", text: t(why) });
     return;
   }
   try {

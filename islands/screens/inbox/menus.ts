@@ -1,5 +1,5 @@
 // The menus of the inbox: of a row, and of the page.
-// Refuses to offer what would not last: what closes itself can only be put off.
+// Refuses to offer what would not last, what closes itself can only be put off, and to administrators what is root's.
 import { AlarmClock, AlarmClockOff, ArrowUpRight, CircleCheck } from "lucide-react";
 import { inboxHref } from "../../../src/shared/inbox.ts";
 import { Role } from "../../../src/shared/enums.ts";
@@ -9,7 +9,7 @@ import type { ListState } from "../../lib/list.ts";
 import type { InboxRow } from "../../lib/wire.ts";
 import type { MenuGroups } from "../../ui/menu.tsx";
 import { change } from "./actions.ts";
-import { mayClose, stateOf } from "./row.ts";
+import { mayChange, mayClose, stateOf } from "./row.ts";
 
 /** An hour, a day, a week. */
 const SNOOZE_HOURS = [1, 24, 168] as const;
@@ -25,10 +25,13 @@ interface RowMenuContext {
 export function rowMenu({ t, list, row, nowSeconds }: RowMenuContext): MenuGroups {
   const state = stateOf(row, nowSeconds);
   if (state === "closed") return [];
-  const href = inboxHref(row, user.value?.role ?? Role.admin);
+  const role = user.value?.role ?? Role.admin;
+  const href = inboxHref(row, role);
   const run = (body: Parameters<typeof change>[2]) => () => void change(list, [row], body);
+  const open = href === undefined ? [] : [{ id: "open", label: t("inbox.open"), icon: ArrowUpRight, href }];
+  if (!mayChange(row, role)) return [open];
   return [
-    href === undefined ? [] : [{ id: "open", label: t("inbox.open"), icon: ArrowUpRight, href }],
+    open,
     state === "snoozed"
       ? [{ id: "wake", label: t("inbox.wake"), icon: AlarmClockOff, onSelect: run({ state: "open" }) }]
       : SNOOZE_HOURS.map((hours) => ({
@@ -37,7 +40,7 @@ export function rowMenu({ t, list, row, nowSeconds }: RowMenuContext): MenuGroup
           icon: AlarmClock,
           onSelect: run({ state: "snoozed", hours }),
         })),
-    mayClose(row)
+    mayClose(row, role)
       ? [{ id: "close", label: t("inbox.close"), icon: CircleCheck, onSelect: run({ state: "closed" }) }]
       : [],
   ];

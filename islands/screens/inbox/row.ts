@@ -1,4 +1,5 @@
-// What the inbox screen knows of an item: its state now, and whether a person may close it.
+// What the inbox screen knows of an item: its state now, and whether the viewer may change it.
+import { Role } from "../../../src/shared/enums.ts";
 import { inboxKinds } from "../../../src/shared/inbox.ts";
 import type { StatusTone } from "../../ui/badges.tsx";
 import type { InboxRow, ListPageData } from "../../lib/wire.ts";
@@ -17,7 +18,12 @@ export function toneOf(row: InboxRow): StatusTone {
   return row.closed_at > 0 ? "off" : inboxKinds[row.kind].tone;
 }
 
+/** What tells root of an administrator is root's. */
+export function mayChange({ kind, closed_at }: InboxRow, role: number): boolean {
+  return closed_at === 0 && (role >= Role.root || inboxKinds[kind].isRootsToClose !== true);
+}
+
 /** What lasts closes itself; by hand it would be back with the next look. */
-export function mayClose({ kind, closed_at }: InboxRow): boolean {
-  return closed_at === 0 && inboxKinds[kind].isLasting !== true;
+export function mayClose(row: InboxRow, role: number): boolean {
+  return mayChange(row, role) && inboxKinds[row.kind].isLasting !== true;
 }

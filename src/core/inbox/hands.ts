@@ -1,6 +1,7 @@
 // What administrators do to items by hand: close, put off, take up again; and the list as the console reads it.
-// Refuses to close what lasts: it would be back with the next look.
+// Refuses to close what lasts: it would be back with the next look; and to administrators what tells root of one of them.
 import { Failure, refuse } from "../../shared/failures.ts";
+import { Role } from "../../shared/enums.ts";
 import { inboxKinds } from "../../shared/inbox.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { changeItem, findItem, listItems } from "./items.ts";
@@ -46,14 +47,19 @@ export interface InboxChange {
   hours: number;
 }
 
-/** Answers the item as it stands then. Throws Failures: `record_missing` also for what is closed already, `inbox_lasting`. */
+/**
+ * Answers the item as it stands then. Throws Failures: `record_missing` also for what is closed already, `inbox_lasting`,
+ * `inbox_root`.
+ */
 export async function changeInboxItem(
   deps: HandDeps,
-  actor: Pick<UserAccount, "id">,
+  actor: Pick<UserAccount, "id" | "role">,
   { id, state, hours }: InboxChange,
 ): Promise<InboxItemJson> {
   const found = await findItem(deps.db, id);
   if (!found || found.closedAt !== 0) throw refuse("record_missing");
+  if (inboxKinds[found.kind].isRootsToClose === true && actor.role < Role.root)
+    throw new Failure("forbidden", "inbox_root");
   if (state === "closed" && inboxKinds[found.kind].isLasting === true)
     throw new Failure("client", "inbox_lasting", { param: "state" });
   const now = nowSeconds(deps);

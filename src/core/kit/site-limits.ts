@@ -31,7 +31,7 @@ export interface SiteLimits {
   perAddress(name: string, rule: LimitRule): AskedLimit;
   /** The same where only wrong attempts count. */
   wrongPerAddress(name: string, rule: LimitRule): WrongLimit;
-  /** The same of anything else: accounts, or the site. */
+  /** The same of anything else: accounts, or the site. Whoever asks for one name has one count. */
   wrong(name: string, rule: WrongRule): WrongLimit;
 }
 
@@ -83,6 +83,8 @@ export function createSiteLimits(
     return shared.wrong(name, rule, createWrongLimit({ ...rule, limit }, monotonicMs));
   }
 
+  const named = new Map<string, WrongLimit>();
+
   return {
     stranger(address) {
       if (!isTrusted(address)) check(strangers, addressGroup(address));
@@ -98,7 +100,11 @@ export function createSiteLimits(
         },
       };
     },
-    wrong: wrongOf,
+    wrong(name, rule) {
+      const limit = named.get(name) ?? wrongOf(name, rule);
+      named.set(name, limit);
+      return limit;
+    },
     wrongPerAddress(name, own) {
       const rule = ruleOf(own);
       const wrong: WrongRule | undefined = rule && { limit: rule.count, windowMs: rule.windowMs };

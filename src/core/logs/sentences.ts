@@ -136,6 +136,8 @@ const AUDIT_SENTENCES: Readonly<Record<Exclude<AuditAction, "user.quota">, strin
   "plan.grant": "赠送了套餐 {{plan}} {{reason}}",
   "plan.cancel": "取消了套餐 {{plan}} {{reason}}",
   "plan.refund": "退还了套餐 {{plan}} {{reason}}",
+  "redemption.create": "生成了 {{count}} 个兑换码「{{name}}」，每个 {{quota}} 点额度",
+  "redemption.update": "将兑换码「{{name}}」的额度从 {{before}} 改为 {{quota}} 点",
   "order.complete": "管理员手动完成订单 {{order}}，原因：{{reason}}",
   "order.refund": "管理员对订单 {{order}} 发起了退款，原因：{{reason}}",
   "option.set": "设置 {{key}} 从「{{old}}」改为「{{new}}」",

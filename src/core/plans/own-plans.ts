@@ -2,10 +2,11 @@
 // Refuses to wait for the next sharing out: use since the last one is shared out for the eye.
 import { and, desc, eq, inArray, isNull, notInArray } from "drizzle-orm";
 import { sumOf } from "../../db/database.ts";
-import type { Deps } from "../deps.ts";
+import type { Deps, UserAccount } from "../deps.ts";
 import { refuse } from "../../shared/failures.ts";
 import { shareOut } from "../../shared/plan-terms.ts";
 import type { PlanReset, PlanStack } from "../../shared/plan-terms.ts";
+import { assertOutranks } from "../users/rank.ts";
 import type { PeriodRow, UserPlanRow } from "./purse.ts";
 
 const MOST_PAST = 50;
@@ -45,6 +46,19 @@ function userPlanJson(
       ? { no: period.no, starts_at: period.startsAt, ends_at: period.endsAt, quota: period.quota, used }
       : null,
   };
+}
+
+/** As administrators see them: of themselves and of lower ranks. Throws `user_missing`, `user_rank_read`. */
+export async function plansFor(
+  { db }: Pick<Deps, "db">,
+  viewer: Pick<UserAccount, "id" | "role">,
+  userId: number,
+) {
+  const { users } = db.t;
+  const [user] = await db.orm.select({ role: users.role }).from(users).where(eq(users.id, userId));
+  if (!user) throw refuse("user_missing");
+  if (viewer.id !== userId) assertOutranks(viewer, user, "user_rank_read");
+  return plansOf({ db }, userId);
 }
 
 /** Newest first: what runs and waits, then what is over. Throws `user_missing`. */

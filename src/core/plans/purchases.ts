@@ -6,13 +6,15 @@ import type { Steps } from "../../db/database.ts";
 import { LogType } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
 import { logQuotaText, MAX_QUOTA } from "../../shared/money.ts";
-import { momentAfter } from "../../shared/plan-terms.ts";
-import type { PlanUnit } from "../../shared/plan-terms.ts";
+import { momentAfter, periodsIn } from "../../shared/plan-terms.ts";
+import type { PlanReset, PlanUnit } from "../../shared/plan-terms.ts";
 import type { UserAccount } from "../deps.ts";
 import { auditSteps } from "../logs/audit.ts";
 import type { AuditActor } from "../logs/audit.ts";
 import { planBegun } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
+import { countSteps, ownerSteps, tellRootOfPlan } from "./by-hand.ts";
+import type { HandDeps } from "./by-hand.ts";
 import { closePeriod, nowSeconds, openPeriod, setStatus, settlePlans, writePurse } from "./purse.ts";
 import type { PlanDeps, PlanRow, PlanWork, Purse, UserPlanRow } from "./purse.ts";
 
@@ -207,15 +209,18 @@ export function* beginOrdered(
   yield* tellBegun(work, options, row);
 }
 
-/** An administrator gives a plan away, also one that is not on sale. Throws `plan_missing`, `plan_limit`, `user_missing`. */
+/**
+ * An administrator gives a plan away, also one that is not on sale. Against the day counts what it gives over its whole time.
+ * Throws `plan_missing`, `plan_limit`, `user_missing`, `user_rank_update`, `quota_ceiling`.
+ */
 export async function grantPlan(
-  deps: PlanDeps,
+  deps: HandDeps,
   by: AuditActor,
   { userId, planId, reason }: { userId: number; planId: number; reason: string },
 ): Promise<UserPlanRow> {
-  const { plans, users } = deps.db.t;
+  const { plans } = deps.db.t;
   await deps.ledger.entered();
-  return deps.ledger.atomic(function* (tx, credit) {
+  const given = await deps.ledger.atomic(function* (tx, credit) {
     const [plan] = yield* q(
       tx
         .select()
@@ -225,25 +230,24 @@ export async function grantPlan(
     if (!plan) throw refuse("plan_missing");
     const work: PlanWork = { tx, deps, credit, userId, now: nowSeconds(deps) };
     const purse = yield* settlePlans(work);
-    const [user] = yield* q(
-      tx
-        .select({ username: users.username, quota: users.quota })
-        .from(users)
-        .where(and(eq(users.id, userId), isNull(users.deletedAt))),
-    );
-    if (!purse || !user) throw refuse("user_missing");
+    const user = yield* ownerSteps(work, by);
+    if (!purse) throw refuse("user_missing");
     if (user.quota + plan.quota > MAX_QUOTA) throw refuse("quota_out_of_range");
     const row = yield* beginPlan(work, purse, termsOf(deps, plan), { source: "admin" });
+    yield* countSteps(work, deps, by, wholeQuota(row));
     yield* tellBegun(work, deps.options, row);
-    const target = { id: userId, username: user.username };
-    yield* auditSteps(tx, deps, {
-      user: target,
-      action: "plan.grant",
-      params: { plan: plan.title, reason },
-      by,
-    });
-    return row;
+    const params = { plan: plan.title, reason };
+    yield* auditSteps(tx, deps, { user, action: "plan.grant", params, by });
+    return { row, user };
   });
+  tellRootOfPlan(deps, by, given.user, { title: given.row.title, isGiven: true });
+  return given.row;
+}
+
+/** Units that a plan gives over all its periods. */
+function wholeQuota({ quota, durationUnit, durationCount, reset, startsAt, zone }: UserPlanRow): number {
+  const terms = { durationUnit: durationUnit as PlanUnit, durationCount, reset: reset as PlanReset };
+  return quota * periodsIn(terms, startsAt, zone);
 }
 
 /** Later ones of the same plan begin where the last that is left ends. */
@@ -295,29 +299,35 @@ interface Cancel {
   isRefund?: boolean;
 }
 
-/** Throws `plan_missing`, `plan_over` where it neither runs nor waits, `plan_no_refund` where the wallet did not pay. */
+/**
+ * Throws `plan_missing`, `plan_over` where it neither runs nor waits, `plan_no_refund` where the wallet did not pay; of an
+ * administrator also `user_rank_update`, and `quota_ceiling`: what the balance loses or the wallet gets counts, the larger one.
+ */
 export async function cancelPlan(
-  deps: PlanDeps,
+  deps: HandDeps,
   { userId, userPlanId, by, reason = "", isRefund = false }: Cancel,
 ): Promise<void> {
-  const { users } = deps.db.t;
   await deps.ledger.entered();
-  await deps.ledger.atomic(function* (tx, credit) {
+  const told = await deps.ledger.atomic(function* (tx, credit) {
     const work: PlanWork = { tx, deps, credit, userId, now: nowSeconds(deps) };
     const purse = yield* settlePlans(work);
+    const user = by && (yield* ownerSteps(work, by));
     const plan = yield* planOf(work, eq(deps.db.t.userPlans.id, userPlanId));
     if (!purse || !plan) throw refuse("plan_missing");
     if (!purse.plans.some(({ id }) => id === plan.id)) throw refuse("plan_over");
     if (isRefund && plan.source !== "wallet") throw refuse("plan_no_refund");
+    const open = purse.open.filter(({ userPlanId: of }) => of === plan.id);
+    const left = open.reduce((sum, period) => sum + period.quota - period.used, 0);
     const used = yield* endPlan(work, purse, plan, isRefund ? "refunded" : "cancelled");
-    if (isRefund && plan.paidQuota !== used)
-      yield* credit({ userId, amount: plan.paidQuota - used, kind: "refund", ref: `plan:${plan.id}` });
-    if (!by) return;
-    const [user] = yield* q(tx.select({ username: users.username }).from(users).where(eq(users.id, userId)));
-    const target = { id: userId, username: user?.username ?? "" };
+    const back = isRefund ? plan.paidQuota - used : 0;
+    if (back !== 0) yield* credit({ userId, amount: back, kind: "refund", ref: `plan:${plan.id}` });
+    if (!by || !user) return undefined;
+    yield* countSteps(work, deps, by, Math.max(left, Math.abs(back)));
     const action = isRefund ? "plan.refund" : "plan.cancel";
-    yield* auditSteps(tx, deps, { user: target, action, params: { plan: plan.title, reason }, by });
+    yield* auditSteps(tx, deps, { user, action, params: { plan: plan.title, reason }, by });
+    return { by, user, title: plan.title };
   });
+  if (told) tellRootOfPlan(deps, told.by, told.user, { title: told.title, isGiven: false });
 }
 
 function* planOf(

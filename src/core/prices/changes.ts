@@ -2,6 +2,7 @@
 // Refuses names twice, options that hold no price, and whatever the kind of an option refuses.
 import { definitionOf, isOptionKey, optionRows } from "../options/definitions.ts";
 import type { OptionKey } from "../options/definitions.ts";
+import { isSensitive } from "../options/sensitive.ts";
 import type { OptionStore, OptionWrite } from "../options/store.ts";
 import {
   fieldsOf as termsOf,
@@ -83,6 +84,10 @@ export function isPriceOption(key: string): key is OptionKey {
 export const PRICE_KEYS: readonly PriceKey[] = [...PRICE_OPTIONS, SOLD_PLANS];
 
 export const isPriceKey = (key: string): key is PriceKey => key === SOLD_PLANS || isPriceOption(key);
+
+/** Whether root, with a second factor, proves itself afresh before such a change: what the site is paid (identity.md 5.4). */
+export const asksProof = (changes: readonly { key: string }[]): boolean =>
+  changes.some(({ key }) => key === SOLD_PLANS || isSensitive(key));
 
 /** Longest name of a model or a group that a change may have. */
 const MAX_NAME = 255;

@@ -110,7 +110,8 @@ export async function createDraft(deps: DraftDeps, input: DraftInput, actor: Act
   return shown(row);
 }
 
-async function draftOf(db: Database, id: number): Promise<Draft> {
+/** Throws `record_missing`. */
+export async function draftOf(db: Database, id: number): Promise<Draft> {
   const { priceDrafts } = db.t;
   const [row] = await db.orm.select().from(priceDrafts).where(eq(priceDrafts.id, id));
   if (!row) throw refuse("record_missing");

@@ -49,6 +49,8 @@ export interface TaskFamily<Row extends TaskRow> {
   name: "drawing" | "creative";
   columns(schema: Schema): TaskColumns;
   upstreamIdOf(row: Row): string;
+  /** About how many characters its upstream's words about a task are. */
+  chars(row: Row): number;
   /** Unix milliseconds. */
   submittedMs(row: Row): number;
   /** What a new task's row says about its id and its time. */
@@ -89,6 +91,7 @@ export const DRAWINGS: TaskFamily<DrawingRow> = {
     platform: undefined,
   }),
   upstreamIdOf: (row) => row.mjId,
+  chars: ({ properties, buttons, prompt }) => properties.length + buttons.length + prompt.length,
   submittedMs: (row) => row.submitTimeMs,
   submitted: (mjId, atMs) => ({ mjId, submitTimeMs: atMs }),
   moved: () => ({}),
@@ -110,6 +113,7 @@ export const CREATIVE_TASKS: TaskFamily<CreativeTaskRow> = {
     platform: tasks.platform,
   }),
   upstreamIdOf: (row) => row.taskId,
+  chars: ({ data, properties }) => data.length + properties.length,
   submittedMs: (row) => row.createdAt * 1000,
   submitted(taskId, atMs) {
     const now = secondsOf(atMs);

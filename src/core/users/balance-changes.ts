@@ -227,3 +227,15 @@ export function tellRootOfRun(
   const params = { admin: by.username, what: `${amount < 0 ? "-" : "+"}${sum}` };
   inbox.raise({ kind: "balance_run", subject: String(run), params }, accounts);
 }
+
+/** The same of codes: what was put into them, together. */
+export function tellRootOfCodes(
+  { inbox, options }: Pick<Deps, "inbox" | "options">,
+  by: AuditActor,
+  name: string,
+  worth: number,
+): void {
+  if (by.role >= Role.root) return;
+  const what = shortQuotaText(worth, quotaDisplay(options)).replace("＄", "$");
+  inbox.raise({ kind: "codes", subject: `${by.id}:${name}`, params: { admin: by.username, name, what } });
+}

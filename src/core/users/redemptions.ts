@@ -1,15 +1,19 @@
 // Redemption codes: made in batches, listed for administrators, turned into balance exactly once.
-// Refuses a used code every change but deletion, and tells a wrong code apart from a used one only to who holds it.
+// Refuses a used code every change but deletion, more worth than an administrator's day has left, and tells a wrong code apart from a used one only to who holds it.
 import { randomBytes } from "node:crypto";
 import { and, desc, eq, gt, inArray, isNull, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { countRows, q, startsWith } from "../../db/database.ts";
+import type { Orm, Steps } from "../../db/database.ts";
 import { LogType, RedemptionStatus } from "../../shared/enums.ts";
 import { charactersIn, MAX_CODE_NAME } from "../../shared/name-limits.ts";
 import { refuse } from "../../shared/failures.ts";
 import { isQuota, logQuotaText } from "../../shared/money.ts";
 import type { Deps, UserAccount } from "../deps.ts";
+import { auditSteps } from "../logs/audit.ts";
+import type { AuditActor } from "../logs/audit.ts";
 import { quotaDisplay } from "../options/store.ts";
+import { openCeilingSteps, tellRootOfCodes } from "./balance-changes.ts";
 import { sha256Hex } from "../kit/seal.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
 import { redeemed } from "../logs/sentences.ts";
@@ -147,10 +151,13 @@ export interface NewRedemptions {
   expired_time?: number | undefined;
 }
 
-/** All codes or none; answers them in clear. */
+/**
+ * All codes or none; answers them in clear. What they are worth together counts against the administrator's day, as an
+ * addition to a balance does. Throws `redemption_*`, `quota_out_of_range`, `quota_ceiling`.
+ */
 export async function createRedemptions(
   deps: Deps,
-  actor: UserAccount,
+  by: AuditActor,
   input: NewRedemptions,
 ): Promise<string[]> {
   const name = checkedName(input.name);
@@ -161,7 +168,7 @@ export async function createRedemptions(
   const keys = Array.from({ length: input.count }, () => randomBytes(16).toString("hex"));
   const createdTime = seconds(deps);
   const values = keys.map((key) => ({
-    userId: actor.id,
+    userId: by.id,
     keyHash: sha256Hex(key),
     keySealed: deps.seal.seal("redemption", key),
     name,
@@ -169,8 +176,23 @@ export async function createRedemptions(
     createdTime,
     expiresAt,
   }));
-  await deps.db.orm.insert(deps.db.t.redemptions).values(values);
+  const worth = quota * input.count;
+  await deps.db.atomic(function* (tx) {
+    yield* countSteps(tx, deps, by, worth);
+    const { redemptions } = deps.db.t;
+    yield* q(tx.insert(redemptions).values(values).returning({ id: redemptions.id }));
+    const params = { name, count: input.count, quota };
+    yield* auditSteps(tx, deps, { user: by, action: "redemption.create", params, by });
+  });
+  tellRootOfCodes(deps, by, name, worth);
   return keys;
+}
+
+/** Throws `quota_ceiling`. */
+function* countSteps(tx: Orm, deps: Deps, by: AuditActor, worth: number): Steps<void> {
+  const ceiling = yield* openCeilingSteps(tx, deps, by);
+  ceiling.take(worth);
+  yield* ceiling.keepSteps();
 }
 
 export interface RedemptionUpdate {
@@ -182,39 +204,64 @@ export interface RedemptionUpdate {
   expired_time?: number | undefined;
 }
 
-/** `statusOnly`: unused and disabled change places. Otherwise name and value of an unused code. */
+/** What an update writes of a code. Throws `redemption_is_used` and what the fields are refused for. */
+function changesOf(
+  deps: Deps,
+  row: RedemptionRow,
+  input: RedemptionUpdate,
+  statusOnly: boolean,
+): Partial<RedemptionRow> {
+  if (row.status === RedemptionStatus.used) throw refuse("redemption_is_used");
+  if (statusOnly) {
+    const { unused, disabled } = RedemptionStatus;
+    if (input.status !== unused && input.status !== disabled) throw refuse("params_wrong");
+    return { status: input.status };
+  }
+  if (row.status !== RedemptionStatus.unused) throw refuse("redemption_not_editable");
+  return {
+    name: checkedName(input.name ?? row.name),
+    quota: checkedQuota(input.quota ?? row.quota),
+    // The end that it has already is no news, also where it is over.
+    expiresAt:
+      input.expired_time === undefined || input.expired_time === row.expiresAt
+        ? row.expiresAt
+        : checkedEnd(deps, input.expired_time),
+  };
+}
+
+/**
+ * `statusOnly`: unused and disabled change places. Otherwise name and value of an unused code; a raised value counts against
+ * the administrator's day by what it gains. Throws `record_missing`, `redemption_*`, `quota_out_of_range`, `quota_ceiling`.
+ */
 export async function updateRedemption(
   deps: Deps,
+  by: AuditActor,
   input: RedemptionUpdate,
   statusOnly: boolean,
 ): Promise<RedemptionJson> {
   const { redemptions } = deps.db.t;
-  const row = await found(deps, input.id);
-  if (row.status === RedemptionStatus.used) throw refuse("redemption_is_used");
-  let changes: Partial<RedemptionRow>;
-  if (statusOnly) {
-    const { unused, disabled } = RedemptionStatus;
-    if (input.status !== unused && input.status !== disabled) throw refuse("params_wrong");
-    changes = { status: input.status };
-  } else {
-    if (row.status !== RedemptionStatus.unused) throw refuse("redemption_not_editable");
-    changes = {
-      name: checkedName(input.name ?? row.name),
-      quota: checkedQuota(input.quota ?? row.quota),
-      // The end that it has already is no news, also where it is over.
-      expiresAt:
-        input.expired_time === undefined || input.expired_time === row.expiresAt
-          ? row.expiresAt
-          : checkedEnd(deps, input.expired_time),
-    };
-  }
-  const [saved] = await deps.db.orm
-    .update(redemptions)
-    .set(changes)
-    // Whoever redeems it in this moment wins.
-    .where(and(eq(redemptions.id, row.id), eq(redemptions.status, row.status)))
-    .returning();
-  if (!saved) throw refuse("redemption_is_used");
+  const { saved, gain } = await deps.db.atomic(function* (tx) {
+    const query = tx
+      .select()
+      .from(redemptions)
+      .where(and(eq(redemptions.id, input.id), isNull(redemptions.deletedAt)));
+    // Locked: what a raised value gains is counted from what stands there, one change after another.
+    const [row] = yield* q(deps.db.kind === "postgres" ? query.for("no key update") : query);
+    if (!row) throw refuse("record_missing");
+    const changes = changesOf(deps, row, input, statusOnly);
+    const [after] = yield* q(
+      tx.update(redemptions).set(changes).where(eq(redemptions.id, row.id)).returning(),
+    );
+    if (!after) throw refuse("record_missing");
+    const raised = Math.max(0, after.quota - row.quota);
+    if (raised > 0) yield* countSteps(tx, deps, by, raised);
+    if (after.quota !== row.quota) {
+      const params = { name: after.name, before: row.quota, quota: after.quota };
+      yield* auditSteps(tx, deps, { user: by, action: "redemption.update", params, by });
+    }
+    return { saved: after, gain: raised };
+  });
+  if (gain > 0) tellRootOfCodes(deps, by, saved.name, gain);
   const [json] = await withNames(deps, [saved]);
   if (!json) throw refuse("record_missing");
   return json;

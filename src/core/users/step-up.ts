@@ -23,7 +23,7 @@ export interface ProofCaller {
   session: Session | undefined;
 }
 
-/** How the account can prove itself. Where it has a usable factor, its password alone is no proof. */
+/** How the account can prove itself. Where it has a usable factor, neither its password nor a provider is a proof. */
 async function proofMethods(deps: StepUpDeps, actor: Pick<UserAccount, "id">): Promise<string[]> {
   const { users, identities } = deps.db.t;
   const factors = await factorsOf(deps, actor.id);
@@ -63,6 +63,20 @@ export async function requireFreshProof(
   });
 }
 
+/**
+ * Whether this way is a proof for the account: of one with a usable factor, neither its password nor a round by a provider is.
+ * Throws `verification_required` with the ways that are.
+ */
+export async function requireProofMethod(
+  deps: StepUpDeps,
+  actor: Pick<UserAccount, "id">,
+  method: string,
+): Promise<void> {
+  const methods = await proofMethods(deps, actor);
+  if (!methods.includes(method))
+    throw new Failure("forbidden", "verification_required", { data: { methods } });
+}
+
 /** What only a person may have: refused to access tokens of accounts with a factor. */
 export async function requirePerson(deps: StepUpDeps, caller: ProofCaller): Promise<void> {
   if (!caller.session && caller.actor.secondFactor)
@@ -72,9 +86,7 @@ export async function requirePerson(deps: StepUpDeps, caller: ProofCaller): Prom
 
 /** Throws `password_old_wrong`, `verification_required` where a password is no proof for this account. */
 export async function proveByPassword(deps: StepUpDeps, actor: UserAccount, password: string): Promise<void> {
-  const methods = await proofMethods(deps, actor);
-  if (!methods.includes("password"))
-    throw new Failure("forbidden", "verification_required", { data: { methods } });
+  await requireProofMethod(deps, actor, "password");
   const { users } = deps.db.t;
   const [row] = await deps.db.orm
     .select({ passwordHash: users.passwordHash })

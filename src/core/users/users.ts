@@ -9,7 +9,6 @@ import { Role, UserStatus } from "../../shared/enums.ts";
 import type { AuditAction } from "../../shared/audit-actions.ts";
 import { isLimitName, LIMIT_NAMES, parseLimitFields } from "../../shared/key-limits.ts";
 import type { LimitFields } from "../../shared/key-limits.ts";
-import type { FailureCode } from "../../shared/failure-codes.ts";
 import { refuse } from "../../shared/failures.ts";
 import { balanceSteps, checkChange, tellRoot } from "./balance-changes.ts";
 import type { BalanceChange } from "./balance-changes.ts";
@@ -23,6 +22,7 @@ import { nameKey } from "./folding.ts";
 import { mailFor, refuseTakenMail } from "./mail-rules.ts";
 import { addUser } from "./new-user.ts";
 import { sendSoon } from "./outbox.ts";
+import { assertOutranks } from "./rank.ts";
 import { removeOwnSteps } from "./removal.ts";
 import { passwordLetterSteps } from "./password-letter.ts";
 import { sha256Hex } from "../kit/seal.ts";
@@ -137,10 +137,6 @@ async function findUser(deps: Deps, id: number): Promise<UserRow> {
   const rows = await deps.db.orm.select().from(users).where(eq(users.id, id)).limit(1);
   if (!rows[0]) throw refuse("user_missing");
   return rows[0];
-}
-
-function assertOutranks(actor: Pick<UserAccount, "role">, target: { role: number }, code: FailureCode): void {
-  if (actor.role !== Role.root && target.role >= actor.role) throw refuse(code);
 }
 
 // --- own account ---------------------------------------------------------------------------------------------------

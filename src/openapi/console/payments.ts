@@ -159,7 +159,7 @@ export const payments: Readonly<Record<string, ConsoleOperation>> = {
     tag: "Plans",
     summary: "Make a plan",
     description:
-      "`quota` is that of each period: the whole plan where `reset` is none. `price` is decimal text of `currency`; `wallet_price` are units of the balance. At least one of them is given. `overflow` false: calls end with the plan's quota, whatever the wallet has. `stack` extend: another purchase begins when the last ends; parallel: at once.",
+      "Root's, as all prices are; administrators draft (`POST /api/price/drafts`). `quota` is that of each period: the whole plan where `reset` is none. `price` is decimal text of `currency`; `wallet_price` are units of the balance. At least one of them is given. `overflow` false: calls end with the plan's quota, whatever the wallet has. `stack` extend: another purchase begins when the last ends; parallel: at once.",
     body: {
       title: "Pro",
       price: "73.00",
@@ -223,10 +223,13 @@ export const payments: Readonly<Record<string, ConsoleOperation>> = {
   "GET /api/plan/user/{id}": {
     tag: "Plans",
     summary: "The plans of a user",
+    description: "Of a lower rank than the caller's, or their own; root sees everybody's.",
   },
   "POST /api/plan/user/{id}": {
     tag: "Plans",
     summary: "Give a user a plan",
+    description:
+      "A user of a lower rank. What the plan gives over its whole time counts against `AdminBalanceDailyCeiling`; root is told.",
     body: { plan_id: 1, reason: "For the outage in May" },
     answer: { success: true, message: "", data: { id: 7 } },
   },
@@ -234,7 +237,7 @@ export const payments: Readonly<Record<string, ConsoleOperation>> = {
     tag: "Plans",
     summary: "Cancel a user's plan",
     description:
-      "With `refund` the wallet gets back what it paid, less all that was used of the plan; orders are refunded as orders.",
+      "With `refund` the wallet gets back what it paid, less all that was used of the plan; orders are refunded as orders. A user of a lower rank; what the balance loses, or the wallet gets, counts against `AdminBalanceDailyCeiling`.",
     body: { user_plan_id: 7, reason: "Asked by mail", refund: false },
     answer: { success: true, message: "" },
   },

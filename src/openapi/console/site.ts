@@ -71,7 +71,7 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
     tag: "Site",
     summary: "Close an item, or put it off",
     description:
-      "`snoozed` for so many `hours`, 24 where absent; `open` ends that. What lasts closes itself and cannot be closed by hand.",
+      "`snoozed` for so many `hours`, 24 where absent; `open` ends that. What lasts closes itself and cannot be closed by hand; what tells root of an administrator (`balance`, `balance_run`, `codes`, `plan_by_hand`) is root's to change.",
     body: { state: "snoozed", hours: 24 },
   },
   "GET /api/model_notice/": {
@@ -237,7 +237,8 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
   "POST /api/redemption/": {
     tag: "Codes",
     summary: "Make codes",
-    description: "Answers them. From `expired_time` on (Unix seconds, 0 = never) nobody redeems them.",
+    description:
+      "Answers them. From `expired_time` on (Unix seconds, 0 = never) nobody redeems them. What they are worth together counts against `AdminBalanceDailyCeiling`, and root is told.",
     body: { name: "spring", quota: 500_000, count: 2, expired_time: 0 },
   },
   "POST /api/redemption/batch": {
@@ -249,6 +250,7 @@ export const site: Readonly<Record<string, ConsoleOperation>> = {
   "PUT /api/redemption/": {
     tag: "Codes",
     summary: "Change a code, or switch it on and off",
+    description: "What a raised `quota` gains counts against `AdminBalanceDailyCeiling`, and root is told.",
     body: { id: 1, name: "spring", quota: 500_000 },
     fields: { status_only: "Not empty: only the status is changed." },
   },

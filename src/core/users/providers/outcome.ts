@@ -18,6 +18,7 @@ import { mailFor, ownerOfMail } from "../mail-rules.ts";
 import { addUser } from "../new-user.ts";
 import { inviterOf } from "../registration.ts";
 import { PROOF_SECONDS } from "../session-rows.ts";
+import { requireProofMethod } from "../step-up.ts";
 import { termsVersion } from "../terms.ts";
 import type { UserRow } from "../users.ts";
 import { insertIdentitySteps, labelOf, ownActor, ownerOf } from "./identities.ts";
@@ -207,7 +208,10 @@ async function bindTo(
   sendSoon(deps);
 }
 
-/** The same foreign account as is bound: the session counts as proven again. Throws `oauth_other_account`. */
+/**
+ * The same foreign account as is bound: the session counts as proven again. Throws `oauth_other_account`, and
+ * `verification_required` where the account has a second factor by now: a provider is no proof of one.
+ */
 export async function proveBy(
   deps: Deps,
   provider: IdentityProvider,
@@ -217,5 +221,6 @@ export async function proveBy(
   const owner = await ownerOf(deps, provider, profile, origin);
   if (owner?.id !== userId) throw refusal("oauth_other_account", provider);
   usable(owner, provider);
+  await requireProofMethod(deps, { id: userId }, `provider:${provider.id}`);
   await deps.sessions.prove(sessionId, Math.floor(deps.clock.nowMs() / 1000) + PROOF_SECONDS);
 }

@@ -42,7 +42,7 @@ test("a process in which no read waits is woken by nothing: the timer ends with 
     first.query.resolve([]);
     expect(ended).not.toHaveBeenCalled();
     second.query.resolve([]);
-    expect(ended.mock.calls).toEqual([[begun.mock.results[0]?.value]]);
+    expect<unknown[]>(ended.mock.calls.flat()).toEqual([begun.mock.results[0]?.value]);
     // And begins anew with the next.
     ask(presence).query.resolve([]);
     expect([begun.mock.calls.length, ended.mock.calls.length]).toEqual([2, 2]);

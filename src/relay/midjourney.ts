@@ -94,7 +94,7 @@ function submissionOf(deps: Deps, request: Request, drawing: Drawing, body: Json
       if (mustBeDone && status !== SUCCESS) throw drawingError("task_status_not_success");
     },
     path: upstreamPath(new URL(request.url).pathname),
-    body: sentDrawing(deps.options, body),
+    body: sentDrawing(deps.options, body, origin),
     columns: (answer, originRow, atMs) => drawingColumns(drawing, answer, originRow, atMs),
     reply: (answer) =>
       drawingReply(drawing, answer, (imageUrl, mjId) =>

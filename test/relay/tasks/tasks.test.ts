@@ -314,6 +314,21 @@ for (const database of ["sqlite", "postgres"] as const) {
         }
       });
 
+      test("what follows no task names none on its way, and hooks go by no spelling", async () => {
+        const id = await imagine();
+        upstream.set(id, { progress: "100%", status: "SUCCESS" });
+        await poll();
+        seen.length = 0;
+        await post("/mj/submit/imagine", { prompt: "x", taskId: "somebody's", NotifyHook: "http://x", a: 1 });
+        await post("/mj/submit/simple-change", { content: `${id} R`, taskId: "somebody's" });
+        await post("/mj/submit/modal", { taskId: id, prompt: "x" });
+        expect(seen.map(({ body }) => body)).toEqual([
+          { prompt: "x", a: 1 },
+          { content: `${id} R` },
+          { taskId: id, prompt: "x" },
+        ]);
+      });
+
       test.each<[string, Json, string]>([
         ["imagine", {}, "prompt_is_required"],
         ["change", {}, "task_id_is_required"],
@@ -327,6 +342,11 @@ for (const database of ["sqlite", "postgres"] as const) {
         ["action", { taskId: "x", customId: "MJ::Dance" }, "unknown_action:MJ::Dance"],
         ["change", { taskId: "x", action: "REROLL" }, "task_not_found"],
         ["dance", {}, "unknown_relay_action"],
+        // Whose task it is, what is done and what it costs are read alike by everybody.
+        ["modal", { taskId: 7, prompt: "x" }, "task_id_must_be_a_string"],
+        ["modal", { taskid: "x" }, "unknown_field:taskid"],
+        ["imagine", { prompt: "x", task_id: "x" }, "unknown_field:task_id"],
+        ["change", { taskId: "x", action: "REROLL", Action: "UPSCALE" }, "unknown_field:Action"],
       ])("%s %j is refused as %s", async (kind, body, description) => {
         const before = await sums();
         expect(await post(`/mj/submit/${kind}`, body)).toEqual([

@@ -25,6 +25,19 @@ export function take(stream: StreamState): Promise<Uint8Array | undefined> {
   return stream.pending.then(stream.onRead, stream.onBroken);
 }
 
+/** Nothing is left of what was read: the next chunk is the upstream's. */
+export function isReadDue({ unpaid, unread, pending }: StreamState): boolean {
+  return unpaid === undefined && unread === undefined && pending === undefined;
+}
+
+/** The next read, where one is due: what becomes of it is handed to `onMet`, which is the same for all of a stream. */
+export function readOn(stream: StreamState, onMet: NonNullable<StreamState["onMet"]>): Promise<void> {
+  stream.pending = stream.source.reader.read();
+  stream.onReadOn ??= (read) => onMet(taken(stream, read));
+  stream.onBrokenOn ??= (error) => onMet(broken(stream, error));
+  return stream.pending.then(stream.onReadOn, stream.onBrokenOn);
+}
+
 function taken(stream: StreamState, read: ChunkRead): Uint8Array | undefined {
   stream.pending = undefined;
   stream.lastByteMs = stream.timers.nowMs();

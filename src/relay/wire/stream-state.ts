@@ -89,6 +89,10 @@ export interface StreamState {
   /** What a read and a broken one become: made once for the stream. */
   onRead: ((read: ChunkRead) => Uint8Array | undefined) | undefined;
   onBroken: ((error: unknown) => undefined) | undefined;
+  /** The same where it meets the client's demand at once: what is done with it, and what a read and a broken one become. */
+  onMet: ((chunk: Uint8Array | undefined) => Promise<void> | void) | undefined;
+  onReadOn: ((read: ChunkRead) => Promise<void> | void) | undefined;
+  onBrokenOn: ((error: unknown) => Promise<void> | void) | undefined;
   /** What was read and not looked at yet. */
   unread: Uint8Array | undefined;
   /** The client's demand that is being met. */
@@ -143,6 +147,9 @@ export function newStreamState(source: StreamSource, options: StreamOptions): St
     pending: undefined,
     onRead: undefined,
     onBroken: undefined,
+    onMet: undefined,
+    onReadOn: undefined,
+    onBrokenOn: undefined,
     unread: undefined,
     taking: undefined,
     unpaid: undefined,

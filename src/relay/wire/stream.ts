@@ -5,7 +5,7 @@ import { Failure } from "../../shared/failures.ts";
 import { completionTokens } from "../../shared/usage.ts";
 import { endOfLeaving, isCut } from "./stream-end.ts";
 import type { StreamEnd } from "./stream-end.ts";
-import { hangUp, take, watch } from "./stream-read.ts";
+import { hangUp, isReadDue, readOn, take, watch } from "./stream-read.ts";
 import { encoder, hasContent, newStreamState, stop } from "./stream-state.ts";
 import type { StreamOptions, StreamSource, StreamState } from "./stream-state.ts";
 
@@ -114,6 +114,10 @@ function clientBody(stream: StreamState, signal: AbortSignal): ReadableStream<Ui
   const gone = (): void => {
     leave(stream).catch(() => {});
   };
+  const close = (controller: Sink): void => {
+    signal.removeEventListener("abort", gone);
+    controller.close();
+  };
   if (signal.aborted) queueMicrotask(gone);
   else signal.addEventListener("abort", gone, { once: true });
   return new ReadableStream<Uint8Array>(
@@ -122,33 +126,55 @@ function clientBody(stream: StreamState, signal: AbortSignal): ReadableStream<Ui
         stream.sink = controller;
         stream.lastSentMs = stream.timers.nowMs();
       },
-      async pull(controller) {
-        if (stream.first !== undefined) {
-          controller.enqueue(stream.first);
-          stream.first = undefined;
-          return;
-        }
-        while (!stream.end && !stream.isGone) {
-          stream.taking ??= take(stream);
-          const chunk = await stream.taking;
-          stream.taking = undefined;
-          if (chunk === undefined) continue;
-          stream.lastSentMs = stream.lastByteMs;
-          if (stream.contentMs === undefined && hasContent(stream)) stream.contentMs = stream.lastByteMs;
-          if (!stream.isGone) controller.enqueue(chunk);
-          return;
-        }
-        if (stream.isGone || !stream.end) return;
-        report(stream, stream.end);
-        const tail = await stream.tail.promise;
-        signal.removeEventListener("abort", gone);
-        if (tail.length > 0) controller.enqueue(tail);
-        controller.close();
+      pull(controller) {
+        if (stream.first === undefined) return meet(stream, controller, close);
+        controller.enqueue(stream.first);
+        stream.first = undefined;
+        return undefined;
       },
       cancel: gone,
     },
     { highWaterMark: 0 },
   );
+}
+
+type Sink = ReadableStreamDefaultController<Uint8Array>;
+
+/**
+ * Meets one demand of the client: the next chunk that says anything, or the end. Nearly always the next read is that chunk,
+ * and what is made of it goes on where the read ends, without another promise; whatever else it is takes the long way.
+ */
+function meet(stream: StreamState, sink: Sink, close: (sink: Sink) => void): Promise<void> {
+  if (stream.taking || stream.end || stream.isGone || !isReadDue(stream))
+    return meetSlowly(stream, sink, close);
+  stream.onMet ??= (chunk) => {
+    stream.taking = undefined;
+    return chunk === undefined ? meetSlowly(stream, sink, close) : handOn(stream, sink, chunk);
+  };
+  const met = readOn(stream, stream.onMet);
+  stream.taking = met as Promise<undefined>;
+  return met;
+}
+
+/** As `meet`, from any state, for as many reads as it takes. */
+async function meetSlowly(stream: StreamState, sink: Sink, close: (sink: Sink) => void): Promise<void> {
+  while (!stream.end && !stream.isGone) {
+    stream.taking ??= take(stream);
+    const chunk = await stream.taking;
+    stream.taking = undefined;
+    if (chunk !== undefined) return handOn(stream, sink, chunk);
+  }
+  if (stream.isGone || !stream.end) return;
+  report(stream, stream.end);
+  const tail = await stream.tail.promise;
+  if (tail.length > 0) sink.enqueue(tail);
+  close(sink);
+}
+
+function handOn(stream: StreamState, sink: Sink, chunk: Uint8Array): void {
+  stream.lastSentMs = stream.lastByteMs;
+  if (stream.contentMs === undefined && hasContent(stream)) stream.contentMs = stream.lastByteMs;
+  if (!stream.isGone) sink.enqueue(chunk);
 }
 
 /** Says once how the stream ended, whoever comes to it first: its client, one that left, or the end of the process. */

@@ -162,6 +162,7 @@ const ROWS: readonly ProviderRow[] = [
     operations: {
       gemini: { ...geminiRoute("{version}"), countUrl: "{base}/{version}/models/{model}:countTokens" },
       embeddings: adapted("gemini", "{base}/{version}/models/{model}:embedContent", {
+        alsoSpeaks: "gemini",
         models: { prefixes: ["text-embedding", "embedding", "gemini-embedding"] },
       }),
       "image-generations": adapted("gemini", "{base}/{version}/models/{model}:predict", {
@@ -276,6 +277,7 @@ const ROWS: readonly ProviderRow[] = [
       gemini: { dialect: "gemini", url: "{base}", adapter: "vertex", models: { prefixes: ["gemini"] } },
       chat: adapted("vertex", "{base}", { models: { contains: "llama" } }),
       embeddings: adapted("vertex", "{base}", {
+        alsoSpeaks: "gemini",
         models: {
           prefixes: ["text-embedding", "text-multilingual-embedding", "embedding", "gemini-embedding"],
         },

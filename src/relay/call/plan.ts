@@ -253,6 +253,14 @@ function requireUnchanged({ call, channel, found }: Target, model: string, tier:
   if (limit !== undefined) throw cannotCarry(limit);
 }
 
+const NOTHING: readonly string[] = [];
+
+/** What the operation's form has no words for, of a client whose own form the upstream does not take. */
+function leftBehind({ call, found }: Target): readonly string[] {
+  const { losses, dialect } = call.endpoint;
+  return losses === undefined || found.route.alsoSpeaks === dialect ? NOTHING : losses(call.body.json);
+}
+
 /** The client's own body, with single top-level fields replaced. */
 function passPlan(target: Target): Plan {
   const { context, call, channel, row, found, mapped } = target;
@@ -311,7 +319,9 @@ function passPlan(target: Target): Plan {
         : patchTopLevel(sent.text, applied, sent.json);
   };
   write(limit);
-  const dropped = tier ? [...tierNames(tier), ...built.dropped] : built.dropped;
+  const told = tier ? [...tierNames(tier), ...built.dropped] : built.dropped;
+  const lost = leftBehind(target);
+  const dropped = lost.length === 0 ? told : [...lost, ...told];
   return {
     channel,
     key: target.key,

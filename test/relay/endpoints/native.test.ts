@@ -399,6 +399,76 @@ describe("lists and counts", () => {
     expect(await single.json()).toEqual({ embedding: { values: [0.25, -0.5, 1] } });
     expect(await g.lastCharge()).toMatchObject({ modelName: EMBEDDING, promptTokens: 4 });
   });
+
+  const part = (text: string) => ({ parts: [{ text }] });
+  const batch = (model: string, requests: object[]) =>
+    g.post(`/v1beta/models/${model}:batchEmbedContents`, { requests });
+
+  test("Google's embedding requests reach Google as they were written, under the channel's name of the model, and so do its answers", async () => {
+    const [model, atGoogle] = ["own-embedding", "gemini-embedding-001"];
+    await g.app.createChannel({
+      type: 24,
+      baseUrl: g.upstream.url,
+      models: model,
+      modelMapping: JSON.stringify({ [model]: atGoogle }),
+    });
+    const usageMetadata = { promptTokenCount: 31 };
+    g.upstream.always({
+      headers: { "content-type": "application/json" },
+      steps: [
+        JSON.stringify({ embeddings: [{ values: [1], shape: [1] }, { values: [2, 3] }], usageMetadata }),
+      ],
+    });
+    const config = { taskType: "RETRIEVAL_DOCUMENT", title: "Weirs", outputDimensionality: 3 };
+    const answered = await google().models.embedContent({ model, contents: ["a", "b"], config });
+    expect(answered.embeddings).toMatchObject([{ values: [1], shape: [1] }, { values: [2, 3] }]);
+    expect(lastRequest()?.url).toBe(`/v1beta/models/${atGoogle}:batchEmbedContents`);
+    const sent = { ...config, model: `models/${atGoogle}` };
+    expect(lastRequest()?.json()).toEqual({
+      requests: ["a", "b"].map((text) => ({ ...sent, content: { role: "user", ...part(text) } })),
+    });
+    expect(await g.lastCharge()).toMatchObject({ modelName: model, promptTokens: 31 });
+
+    const media = { parts: [{ text: "a" }, { inlineData: { mimeType: "image/png", data: "aGk=" } }] };
+    const requests = [
+      { content: media, output_dimensionality: 1, own_field: { kept: true } },
+      { content: part("b"), taskType: "RETRIEVAL_QUERY", outputDimensionality: 2 },
+    ];
+    expect(await (await batch(model, requests)).json()).toEqual({
+      embeddings: [{ values: [1], shape: [1] }, { values: [2, 3] }],
+      usageMetadata,
+    });
+    expect(lastRequest()?.json()).toEqual({
+      requests: requests.map((request) => ({ ...request, model: sent.model })),
+    });
+    expect((await g.lastCharge())?.other).not.toHaveProperty("dropped");
+  });
+
+  test("of Google's embedding requests other providers are told what they know; the rest is listed, or refused by name", async () => {
+    const content = part("a");
+    const config = { taskType: "RETRIEVAL_QUERY", title: "Weirs", outputDimensionality: 3 };
+    await google().models.embedContent({ model: EMBEDDING, contents: "a", config });
+    expect(lastRequest()?.json()).toEqual({
+      model: EMBEDDING,
+      input: ["a"],
+      encoding_format: "float",
+      dimensions: 3,
+    });
+    expect((await g.lastCharge())?.other["dropped"]).toEqual(["taskType", "title"]);
+    g.upstream.reset();
+    const file = { parts: [{ text: "a" }, { file_data: { fileUri: "gs://a/b" } }] };
+    const refusals: [object[], string][] = [
+      [[{ content, outputDimensionality: 2 }, { content }], "outputDimensionality"],
+      [[{ content }, { content: file }], "content.fileData"],
+    ];
+    const before = await g.balance();
+    for (const [requests, name] of refusals) {
+      const response = await batch(EMBEDDING, requests);
+      expect([response.status, await response.text()]).toEqual([400, expect.stringContaining(name)]);
+    }
+    expect(g.upstream.requests).toEqual([]);
+    expect(await g.balance()).toEqual(before);
+  });
 });
 
 describe("failures", () => {

@@ -475,6 +475,34 @@ for (const database of ["sqlite", "postgres"] as const) {
         expect(row).toMatchObject({ promptTokens: 33, completionTokens: 0, quota: 495 });
       });
 
+      test("what two readers could read differently goes on as it was priced", async () => {
+        g.upstream.script(reply({ text: "hello" }));
+        const field = (disposition: string, text: string) =>
+          `--xYz\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n${text}\r\n`;
+        const body = Buffer.concat([
+          Buffer.from(field('name="model"', "whisper-1")),
+          Buffer.from(field('name="language"; filename=""', "en")),
+          Buffer.from(field('x="; name=dummy"; name="prompt"', "p")),
+          Buffer.from('--xYz\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n'),
+          wav(2),
+          Buffer.from("\r\n--xYz--\r\n"),
+        ]);
+        const answer = await fetch(`${g.app.url}/v1/audio/transcriptions`, {
+          method: "POST",
+          headers: {
+            authorization: `Bearer ${g.key}`,
+            "content-type": "multipart/form-data; boundary=xYz",
+          },
+          body,
+        });
+        expect(answer.status).toBe(200);
+        const sent = formOf(g.upstream.requests[0]);
+        expect([sent.isPlain, formFields(sent)]).toEqual([
+          true,
+          { model: "whisper-1", language: "en", prompt: "p" },
+        ]);
+      });
+
       test.each([
         ["text", "text/plain; charset=utf-8", "hello\n"],
         ["srt", "text/plain", "1\n00:00:00,000 --> 00:00:02,000\nhello\n"],

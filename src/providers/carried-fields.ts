@@ -8,6 +8,15 @@ import type { Operation } from "./define.ts";
 /** The members that are carried, or those that are not where everything else is. */
 type Carried = { only: readonly string[] } | { but: readonly string[] };
 
+/** What decides by which of its ways an adapter asks: the model's name at the upstream, and the channel's key. */
+interface AskedWith {
+  model: string;
+  key: string;
+}
+
+/** Undefined: everything is carried. */
+type CarriedBy = Carried | ((asked: AskedWith) => Carried | undefined);
+
 const only = (...names: string[]): Carried => ({ only: names });
 
 /** The gateway's own matter: the model, how the answer is framed, the playground's group. */
@@ -48,8 +57,17 @@ const LOOKS = ["quality", "style", "user", "background", "moderation"];
 const IMAGEN = only(...PICTURES, "size");
 const GOOGLE_TEXTS = only(...TEXTS, "dimensions");
 
+const CONVERSE = [...JUDGED, ...LIMITS, ...SAMPLING, "top_k", "stop"];
+/** Of the models behind Converse those that are told how much to think. */
+const THINKS_BY_EFFORT = /openai\.gpt-oss|nova-2/;
+/** Only the model that takes a recording inside of JSON is told its language and what came before. */
+const hears = ({ model }: AskedWith): Carried =>
+  model.includes("whisper-large-v3")
+    ? only("response_format", "language", "prompt")
+    : only("response_format");
+
 /** By adapter and operation. */
-const CARRIED: Readonly<Record<string, Partial<Record<Operation, Carried>>>> = {
+const CARRIED: Readonly<Record<string, Partial<Record<Operation, CarriedBy>>>> = {
   "aiproxy-library": { chat: only(...JUDGED) },
   ali: {
     rerank: only("query", "documents", "top_n", "return_documents"),
@@ -60,8 +78,11 @@ const CARRIED: Readonly<Record<string, Partial<Record<Operation, Carried>>>> = {
     chat: only(...JUDGED, ...LIMITS, ...SAMPLING, "frequency_penalty", "stop", "user"),
     embeddings: only(...TEXTS),
   },
-  bedrock: { chat: only(...JUDGED, ...LIMITS, ...SAMPLING, "top_k", "stop", "reasoning_effort") },
-  cloudflare: { completions: only(...COMPLETION) },
+  bedrock: {
+    chat: ({ model }) =>
+      THINKS_BY_EFFORT.test(model) ? only(...CONVERSE, "reasoning_effort") : only(...CONVERSE),
+  },
+  cloudflare: { completions: only(...COMPLETION), transcriptions: hears, translations: hears },
   cohere: {
     chat: only(
       ...JUDGED,
@@ -91,6 +112,11 @@ const CARRIED: Readonly<Record<string, Partial<Record<Operation, Carried>>>> = {
   siliconflow: { "image-generations": { but: [...LOOKS, "output_format"] } },
   tencent: { chat: only(...JUDGED, ...SAMPLING, "stop", "seed", "reasoning_effort") },
   vertex: { embeddings: GOOGLE_TEXTS, "image-generations": IMAGEN },
+  // Its HTTP address takes a body as it is, its socket does not.
+  xunfei: {
+    chat: ({ key }) =>
+      key.includes("|") ? only(...JUDGED, ...LIMITS, "temperature", "top_k", "user") : undefined,
+  },
   "zhipu-v3": { chat: only(...JUDGED, ...SAMPLING) },
 };
 
@@ -103,8 +129,10 @@ const NOTHING: readonly string[] = [];
 export function lostFields(
   { operation, route }: FoundRoute,
   body: Readonly<Record<string, unknown>>,
+  asked: AskedWith,
 ): readonly string[] {
-  const carried = route.adapter === undefined ? undefined : CARRIED[route.adapter]?.[operation];
+  const row = route.adapter === undefined ? undefined : CARRIED[route.adapter]?.[operation];
+  const carried = typeof row === "function" ? row(asked) : row;
   if (!carried) return NOTHING;
   const isLost = (name: string): boolean => {
     if (body[name] === undefined || body[name] === null || OURS.includes(name)) return false;

@@ -23,6 +23,7 @@ const MEMBERS: Json = {
   input_type: "query",
   inputs: { topic: "weirs" },
   instructions: "calm",
+  language: "fr",
   logit_bias: { 1: 1 },
   max_chunks_per_doc: 2,
   max_completion_tokens: 60,
@@ -56,6 +57,7 @@ const MEMBERS: Json = {
 const chat = { messages: HI };
 const texts = { input: ["a"] };
 const picture = { prompt: "a square" };
+const sound = { name: "file", filename: "a.wav", type: "audio/wav", bytes: new Uint8Array(4) };
 const google = serviceAccount("https://token.test");
 
 const ROWS: [type: number, Operation, model: string, body: Json, more?: Partial<CallOptions>][] = [
@@ -71,6 +73,7 @@ const ROWS: [type: number, Operation, model: string, body: Json, more?: Partial<
   [24, "embeddings", "gemini-embedding-001", texts],
   [24, "image-generations", "imagen-3", picture],
   [33, "chat", "openai.gpt-oss-120b-1:0", chat, { key: BEDROCK }],
+  [33, "chat", "amazon.nova-pro-v1:0", chat, { key: BEDROCK }],
   [34, "chat", "command-a", chat],
   [34, "embeddings", "embed-v4.0", texts],
   [35, "embeddings", "embo-01", texts],
@@ -78,6 +81,20 @@ const ROWS: [type: number, Operation, model: string, body: Json, more?: Partial<
   [35, "image-generations", "image-01", picture],
   [37, "chat", "m", chat],
   [39, "completions", "m", { prompt: "hi" }, { channel: { other: "account" } }],
+  [
+    39,
+    "transcriptions",
+    "@cf/openai/whisper",
+    {},
+    { channel: { other: "account" }, more: { files: [sound] } },
+  ],
+  [
+    39,
+    "translations",
+    "@cf/openai/whisper-large-v3-turbo",
+    {},
+    { channel: { other: "account" }, more: { files: [sound] } },
+  ],
   [40, "image-generations", "m", picture],
   [41, "embeddings", "gemini-embedding-001", texts, { key: google, channel: { other: "us-central1" } }],
   [41, "image-generations", "imagen-3", picture, { key: google, channel: { other: "us-central1" } }],
@@ -95,7 +112,7 @@ async function sentFor(options: CallOptions): Promise<string> {
     return Promise.resolve(Response.json({ error: { message: "no" } }, { status: 400 }));
   };
   try {
-    await perform({ ...options, more: { fetch } });
+    await perform({ ...options, more: { ...options.more, fetch } });
   } catch (error) {
     if (error instanceof Failure && error.code === "unsupported_field") return "refused";
     throw error;
@@ -119,7 +136,7 @@ test.each(ROWS)(
       const sent = await sentFor({ ...call, body: asked });
       if (sent === plain) missing.push(name);
       try {
-        named.push(...lostFields(found, { model, ...asked }));
+        named.push(...lostFields(found, { model, ...asked }, call));
       } catch (error) {
         expect(error).toMatchObject({ code: "unsupported_field", params: { field: name } });
         named.push(name);

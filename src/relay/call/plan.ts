@@ -258,9 +258,12 @@ function requireUnchanged({ call, channel, found }: Target, model: string, tier:
  * What the upstream is not told of a body in the route's dialect: what its adapter has no words for, and what the client's
  * own form said besides, where the upstream does not take that one.
  */
-function leftBehind({ call, found }: Target, body: Readonly<Record<string, unknown>>): readonly string[] {
+function leftBehind(
+  { call, found, mapped, key }: Target,
+  body: Readonly<Record<string, unknown>>,
+): readonly string[] {
   const { losses, dialect } = call.endpoint;
-  const lost = lostFields(found, body);
+  const lost = lostFields(found, body, { model: mapped, key });
   if (losses === undefined || found.route.alsoSpeaks === dialect) return lost;
   return [...losses(call.body.json), ...lost];
 }

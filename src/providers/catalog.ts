@@ -325,7 +325,15 @@ const ROWS: readonly ProviderRow[] = [
     owner: "volcengine",
     asksForStreamUsage: true,
     modelsListing: { url: "{base}/api/v3/models" },
-    quirks: [ONE_PICTURE, { patch: "omit", fields: ["n"], on: ["image-generations"] }],
+    quirks: [
+      ONE_PICTURE,
+      {
+        patch: "omit",
+        // A series of pictures in one call would be several at the price of one.
+        fields: ["n", "sequential_image_generation", "sequential_image_generation_options"],
+        on: ["image-generations"],
+      },
+    ],
     operations: {
       chat: openai("{base}/api/v3/chat/completions", {
         variants: [{ modelPrefix: "bot", url: "{base}/api/v3/bots/chat/completions" }],

@@ -276,7 +276,19 @@ test("what a provider makes one of is refused by name above one, and left alone 
   expect(() => patched(45, { model: "doubao-seedream", n: 2 }, "image-generations")).toThrow(
     "unsupported_field",
   );
-  expect(patched(45, { model: "doubao-seedream", n: 1, size: "1x1" }, "image-generations")).toEqual({
+  expect(
+    patched(
+      45,
+      {
+        model: "doubao-seedream",
+        n: 1,
+        size: "1x1",
+        sequential_image_generation: "auto",
+        sequential_image_generation_options: { max_images: 15 },
+      },
+      "image-generations",
+    ),
+  ).toEqual({
     model: "doubao-seedream",
     size: "1x1",
   });

@@ -322,10 +322,12 @@ for (const database of ["sqlite", "postgres"] as const) {
         await post("/mj/submit/imagine", { prompt: "x", taskId: "somebody's", NotifyHook: "http://x", a: 1 });
         await post("/mj/submit/simple-change", { content: `${id} R`, taskId: "somebody's" });
         await post("/mj/submit/modal", { taskId: id, prompt: "x" });
+        await post("/suno/submit/lyrics", { prompt: "x", task_id: "somebody's" });
         expect(seen.map(({ body }) => body)).toEqual([
           { prompt: "x", a: 1 },
           { content: `${id} R` },
           { taskId: id, prompt: "x" },
+          { prompt: "x" },
         ]);
       });
 

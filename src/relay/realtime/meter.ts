@@ -116,6 +116,8 @@ export function transcriptionModel({ json }: RealtimeEvent): string | undefined 
 export interface TurnEnd {
   id: string;
   usage: Usage | null;
+  /** Of what was heard alone, between responses: it tells neither how long the conversation nor how long an answer is. */
+  isHeard?: boolean;
 }
 
 /** Counts both directions of a session, turn by turn. */
@@ -231,7 +233,7 @@ export class TurnMeter {
     this.#heardSeconds = this.#inputSeconds;
     this.#hearing.clear();
     const isAlone = before !== undefined && this.#running === 0 && this.firstOutputMs === 0;
-    return isAlone ? { id, usage: this.#heard } : undefined;
+    return isAlone ? { id, usage: this.#heard, isHeard: true } : undefined;
   }
 
   /** A transcription of which nobody says what it took: the sound since the last one, and its words. */
@@ -319,14 +321,17 @@ export class TurnMeter {
     return this.#usage(input, output + hearing);
   }
 
-  /** A turn was billed: the next begins empty. */
-  next(): void {
+  /**
+   * A turn was billed: the next begins empty. `isHeard`: only what was heard; what a response is still to read is not billed yet.
+   */
+  next(isHeard = false): void {
+    this.#hearing.clear();
+    this.#heard = undefined;
+    if (isHeard) return;
     this.#isFirst = false;
     this.#input.clear();
     this.#output.clear();
     this.#inputSeconds = this.#outputSeconds = this.#images = 0;
-    this.#hearing.clear();
-    this.#heard = undefined;
     this.#heardSeconds = 0;
     this.startedMs = this.firstOutputMs = 0;
   }

@@ -50,8 +50,8 @@ export interface SessionParts {
   upstream: UpstreamSocket;
   /** The first turn, held back before the upstream was called. */
   firstTurn: TurnHold;
-  /** A turn was charged: answers of the model are that long. */
-  charged: (usage: Usage) => void;
+  /** A turn was charged: answers of the model are that long, but for what was only heard. */
+  charged: (usage: Usage, isHeard: boolean) => void;
   /** Holds back for the next turn, which reads what was charged last; throws failures of kinds quota and limit. */
   openTurn: (
     requestId: string,
@@ -277,10 +277,11 @@ export class RealtimeSession implements SocketHandlers {
   }
 
   /** Charges the turn, passes its last frame on, holds back for the next one, then lets the waiting frames through. */
-  async #endTurn(frame: Frame, { usage }: TurnEnd): Promise<void> {
+  async #endTurn(frame: Frame, { usage, isHeard = false }: TurnEnd): Promise<void> {
     try {
-      const charged = await this.#settle(this.#goodbye?.reason ?? "completed", usage);
-      if (charged) this.#context = charged;
+      const charged = await this.#settle(this.#goodbye?.reason ?? "completed", usage, isHeard);
+      // The next response reads the whole conversation, and not merely what was heard last.
+      if (charged && !isHeard) this.#context = charged;
       this.#pass(frame);
       if (!this.#goodbye) {
         await this.parts.readmit();
@@ -366,7 +367,7 @@ export class RealtimeSession implements SocketHandlers {
   }
 
   /** Charges and logs the running turn; the usage that was charged. Without anything to charge the hold goes back. */
-  async #settle(end: EndReason, reported: Usage | null): Promise<Usage | undefined> {
+  async #settle(end: EndReason, reported: Usage | null, isHeard = false): Promise<Usage | undefined> {
     const turn = this.#turn;
     this.#turn = undefined;
     if (!turn) return undefined;
@@ -374,11 +375,11 @@ export class RealtimeSession implements SocketHandlers {
     const meter = this.#meter;
     try {
       const charged = await chargeTurn({ parts, turn, meter, end, reported, openedMs: this.#openedMs });
-      if (charged) parts.charged(charged);
+      if (charged) parts.charged(charged, isHeard);
       return charged;
     } finally {
       await turn.reservation.release();
-      meter.next();
+      meter.next(isHeard);
       this.#watchedTokens = 0;
     }
   }

@@ -1,6 +1,6 @@
 // The ways in that send no browser anywhere: WeChat by a code that people type, Telegram by a signed result.
-// Refuses to bind without the session's own header, from a page of another site, or without having begun it there, and to
-// register by Telegram.
+// Refuses whatever a link or a page of another site asks for, by Telegram also what this browser has not begun; to bind without
+// the session's own header; and to register by Telegram.
 import { Elysia, t } from "elysia";
 import type { Deps, UserAccount } from "../core/deps.ts";
 import { createEntryLimits } from "../core/users/entry-limits.ts";
@@ -37,6 +37,12 @@ interface Coming extends Entrance {
   acceptsTerms: boolean;
 }
 
+/** These are calls of our own pages: followed as a link, one would put its reader into the account of whoever made it. */
+function refuseElsewhere(request: Request): void {
+  if (isForeignSite(request) || request.headers.get("sec-fetch-mode") === "navigate")
+    throw new Failure("forbidden", "foreign_site", { status: 403 });
+}
+
 export function oauthWidgets(deps: Deps, session: SessionSettings) {
   const { accounts } = createEntryLimits(session.limits);
   const wechat = createWeChat(deps, session.limits);
@@ -69,8 +75,7 @@ export function oauthWidgets(deps: Deps, session: SessionSettings) {
     caller: { actor: UserAccount; session: Session | undefined; request: Request; address: string },
   ) {
     const { actor, request, address } = caller;
-    // Under SameSite=Lax a foreign link would bind a stranger's account.
-    if (isForeignSite(request)) throw new Failure("forbidden", "foreign_site", { status: 403 });
+    refuseElsewhere(request);
     await requireFreshProof(deps, { actor, session: caller.session }, "with_factor");
     const provider = await enabledProvider(deps, id);
     const userAgent = request.headers.get("user-agent") ?? "";
@@ -97,6 +102,7 @@ export function oauthWidgets(deps: Deps, session: SessionSettings) {
     .get(
       "/wechat",
       async ({ query, request, address, set, sessionJwt, language }) => {
+        refuseElsewhere(request);
         await enabledProvider(deps, "wechat");
         const visit = { request, address, token: query.turnstile, action: "wechat" as const };
         const human = await requireHuman(deps, session.secret, visit);
@@ -126,15 +132,18 @@ export function oauthWidgets(deps: Deps, session: SessionSettings) {
     )
     .get(
       "/telegram/login",
-      async ({ request, address, set, sessionJwt, language }) =>
-        comeIn("telegram", await telegramOf(request, address), {
-          request,
-          address,
-          set,
-          sessionJwt,
-          language,
-          acceptsTerms: false,
-        }),
+      async ({ request, address, set, sessionJwt, language }) => {
+        refuseElsewhere(request);
+        await enabledProvider(deps, "telegram");
+        // Our own page sends whatever result it is opened with: that this browser began tells a visit from a foreign link.
+        await returnWithoutState(deps, {
+          provider: "telegram",
+          browser: flowOf(request),
+          sessionId: undefined,
+        });
+        const coming = { request, address, set, sessionJwt, language, acceptsTerms: false };
+        return comeIn("telegram", await telegramOf(request, address), coming);
+      },
       { open: "public" },
     )
     .get(

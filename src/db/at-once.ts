@@ -1,8 +1,8 @@
 // A transaction of PostgreSQL whose statements need nothing of each other's answers: two ways to the server and back for all
-// of it, where the driver's own way takes three and more.
+// of it, where the driver's own way takes three and more; one where it is one statement.
 // Refuses to send anything before the transaction has begun: a BEGIN that was cancelled would leave what follows it to be
 // committed statement by statement.
-import type { Sql } from "postgres";
+import type { ReservedSql, Sql } from "postgres";
 import type { Query, RawRow } from "./database.ts";
 
 /**
@@ -13,6 +13,8 @@ import type { Query, RawRow } from "./database.ts";
 export async function sendAtOnce(client: Sql, parts: readonly Query<RawRow[]>[]): Promise<RawRow[][]> {
   const connection = await client.reserve();
   try {
+    const [only] = parts;
+    if (only && parts.length === 1) return [await sentAlone(connection, only)];
     await connection.unsafe("begin", [], { prepare: true });
     const queries = parts.map((part) => part.toSQL());
     const sent = queries.map(({ sql, params }) =>
@@ -29,4 +31,10 @@ export async function sendAtOnce(client: Sql, parts: readonly Query<RawRow[]>[])
   } finally {
     connection.release();
   }
+}
+
+/** A statement outside of a transaction is one. */
+async function sentAlone(connection: ReservedSql, part: Query<RawRow[]>): Promise<RawRow[]> {
+  const { sql, params } = part.toSQL();
+  return await connection.unsafe<RawRow[]>(sql, params as string[], { prepare: true });
 }

@@ -312,8 +312,10 @@ function createRounds(versions: Versions, deps: ChangeFeedDeps, listen: () => Pr
 
 export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
   const { client } = deps;
-  /** Stands in the announcements of this very process. */
+  /** Stands in the announcements of this very process that its writers have re-read already. */
   const self = randomBytes(6).toString("hex");
+  /** In those of its transactions: it hears them as any other process does, since the answer of a commit that stands may be lost. */
+  const selfUnsure = `${self}?`;
   const versions: Versions = {
     listeners: new Map(),
     known: new Map(),
@@ -335,8 +337,11 @@ export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
   const uncommitted = new WeakMap<Orm, string[]>();
 
   /** Parts of one announcement, as the payloads of versions that follow each other up to this one. */
-  function payloadsOf(kind: ChangeKind, version: number, parts: readonly string[]): string[] {
-    return parts.map((part, nth) => `${kind} ${version - parts.length + 1 + nth} ${self} ${part}`);
+  function payloadsOf(
+    kind: ChangeKind,
+    { version, by, parts }: { version: number; by: string; parts: readonly string[] },
+  ): string[] {
+    return parts.map((part, nth) => `${kind} ${version - parts.length + 1 + nth} ${by} ${part}`);
   }
 
   return {
@@ -354,7 +359,7 @@ export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
          from raised, unnest(string_to_array($4::text, ' ')) with ordinality as list (part, nth)`,
         [VERSION_PREFIX + kind, CHANNEL, kind, parts.join(" "), parts.length, self],
       );
-      for (const payload of payloadsOf(kind, Number(rows[0]?.version ?? 0), parts))
+      for (const payload of payloadsOf(kind, { version: Number(rows[0]?.version ?? 0), by: self, parts }))
         carrier?.publish(CARRIED_CHANNEL, payload);
     },
     *announceSteps(tx, kind, ids) {
@@ -368,7 +373,7 @@ export function createChangeFeed(deps: ChangeFeedDeps): ChangeFeed {
           .onConflictDoUpdate({ target: marks.key, set: { value: sql`${marks.value} + ${parts.length}` } })
           .returning({ value: marks.value }),
       );
-      const payloads = payloadsOf(kind, raised?.value ?? 0, parts);
+      const payloads = payloadsOf(kind, { version: raised?.value ?? 0, by: selfUnsure, parts });
       for (const payload of payloads)
         yield* q(
           tx.select({ notified: sql`pg_notify(${CHANNEL}, ${payload})::text` }).from(sql`(select 1) as once`),

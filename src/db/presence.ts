@@ -141,6 +141,16 @@ function watchDoor(door: Door, quietMs: number): Watch {
     return oldestMs !== undefined && nowMs - Math.max(oldestMs, heardAtMs) >= quietMs;
   }
 
+  /** Nobody waits: nothing is to be woken for. */
+  function rest(): void {
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  function leave(query: DriverQuery): void {
+    if (waiting.delete(query) && waiting.size === 0) rest();
+  }
+
   async function knock(): Promise<void> {
     isKnocking = true;
     const isThere = await isAnswered(door, quietMs * KNOCK_SHARE);
@@ -155,6 +165,7 @@ function watchDoor(door: Door, quietMs: number): Watch {
     isSilent = true;
     const all = [...waiting.keys()];
     waiting.clear();
+    rest();
     for (const query of all) query.reject(new DatabaseSilent());
     again = setTimeout(() => void knock(), AGAIN_MS);
     again.unref();
@@ -164,11 +175,6 @@ function watchDoor(door: Door, quietMs: number): Watch {
     const nowMs = performance.now();
     if (nowMs - lookedAtMs > LATE_MS) heardAtMs = nowMs;
     lookedAtMs = nowMs;
-    if (waiting.size === 0) {
-      clearInterval(timer);
-      timer = undefined;
-      return;
-    }
     if (isQuiet(nowMs) && nowMs >= peaceUntilMs && !isKnocking && !isSilent) void knock();
   }
 
@@ -182,7 +188,7 @@ function watchDoor(door: Door, quietMs: number): Watch {
 
   return {
     wait,
-    leave: (query) => void waiting.delete(query),
+    leave,
     heard,
     isSilent: () => isSilent,
     close() {

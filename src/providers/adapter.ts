@@ -29,6 +29,8 @@ export interface AdapterCall {
   isStream: boolean;
   /** In the dialect of the route, overrides applied, model mapped. */
   body: JsonBody;
+  /** What the client wrote, where that is in the dialect that the route speaks besides; `body` says the same in the route's. */
+  own?: JsonBody;
   /** Files of a multipart request (recordings, pictures), whose text fields are the body. */
   files?: readonly AdapterFile[];
   /** Address and headers as the row's templates make them, without the key. */

@@ -162,6 +162,7 @@ const ROWS: readonly ProviderRow[] = [
     operations: {
       gemini: { ...geminiRoute("{version}"), countUrl: "{base}/{version}/models/{model}:countTokens" },
       embeddings: adapted("gemini", "{base}/{version}/models/{model}:embedContent", {
+        alsoSpeaks: "gemini",
         models: { prefixes: ["text-embedding", "embedding", "gemini-embedding"] },
       }),
       "image-generations": adapted("gemini", "{base}/{version}/models/{model}:predict", {
@@ -276,6 +277,7 @@ const ROWS: readonly ProviderRow[] = [
       gemini: { dialect: "gemini", url: "{base}", adapter: "vertex", models: { prefixes: ["gemini"] } },
       chat: adapted("vertex", "{base}", { models: { contains: "llama" } }),
       embeddings: adapted("vertex", "{base}", {
+        alsoSpeaks: "gemini",
         models: {
           prefixes: ["text-embedding", "text-multilingual-embedding", "embedding", "gemini-embedding"],
         },
@@ -323,7 +325,15 @@ const ROWS: readonly ProviderRow[] = [
     owner: "volcengine",
     asksForStreamUsage: true,
     modelsListing: { url: "{base}/api/v3/models" },
-    quirks: [ONE_PICTURE, { patch: "omit", fields: ["n"], on: ["image-generations"] }],
+    quirks: [
+      ONE_PICTURE,
+      {
+        patch: "omit",
+        // A series of pictures in one call would be several at the price of one.
+        fields: ["n", "sequential_image_generation", "sequential_image_generation_options"],
+        on: ["image-generations"],
+      },
+    ],
     operations: {
       chat: openai("{base}/api/v3/chat/completions", {
         variants: [{ modelPrefix: "bot", url: "{base}/api/v3/bots/chat/completions" }],

@@ -73,6 +73,8 @@ export interface Route {
   models?: ModelRule;
   /** Folder entry of adapters/ that makes the request and reads the answer; absent: the row alone is enough. */
   adapter?: string;
+  /** Dialect besides `dialect` whose clients' own bodies the adapter is handed, too (`AdapterCall.own`). */
+  alsoSpeaks?: DialectName;
   /** Piece of the template that a base URL may already end with and that must not stand there twice. */
   once?: string;
 }

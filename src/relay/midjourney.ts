@@ -8,6 +8,7 @@ import { shownImage } from "../core/tasks/lists.ts";
 import { anyTask, moveTask, ownTask } from "../core/tasks/store.ts";
 import { ERROR_CODE_HEADER, newRequestId, REQUEST_ID_HEADER } from "../http/request-id.ts";
 import { checkedBy } from "../http/session.ts";
+import { scrub } from "../protocol/classify.ts";
 import { asString, parseJson } from "../protocol/json.ts";
 import { Role } from "../shared/enums.ts";
 import { askWithKeys } from "./call/channel-keys.ts";
@@ -93,9 +94,12 @@ function submissionOf(deps: Deps, request: Request, drawing: Drawing, body: Json
       if (mustBeDone && status !== SUCCESS) throw drawingError("task_status_not_success");
     },
     path: upstreamPath(new URL(request.url).pathname),
-    body: sentDrawing(deps.options, body),
+    body: sentDrawing(deps.options, body, origin),
     columns: (answer, originRow, atMs) => drawingColumns(drawing, answer, originRow, atMs),
-    reply: (answer) => drawingReply(drawing, answer),
+    reply: (answer) =>
+      drawingReply(drawing, answer, (imageUrl, mjId) =>
+        shownImage(deps, { imageUrl, mjId }, new URL(request.url).origin),
+      ),
   };
 }
 
@@ -154,7 +158,7 @@ const imageSeed = (deps: Deps, edge: Edge, request: Request, id: string): Promis
     const { status, text } = answer;
     const failed = status === 200 ? undefined : statusFailure(channel, answer, parseJson(text) ?? text);
     if (failed && isOfAccount(failed)) throw refusal(MIDJOURNEY, "upstreamAccount", failed.failure.code);
-    return new Response(text, {
+    return new Response(failed ? scrub(text) : text, {
       status,
       headers: {
         ...corsHeaders(request),

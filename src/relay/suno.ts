@@ -24,13 +24,15 @@ function taskOf(row: CreativeTaskRow): Json {
 
 function submissionOf(action: string, body: Json): Submission<CreativeTaskRow> {
   const song = songOf(action, body);
+  // A continuation goes to the channel that made its origin; nothing else names a task, which could be somebody else's.
+  const origin = song["continue_clip_id"] ? (asString(song["task_id"]) ?? "") : "";
+  if (origin === "") delete song["task_id"];
   const input = asString(song["gpt_description_prompt"]) ?? asString(song["prompt"]) ?? "";
   return {
     action,
     model: songModel(action),
     isFree: false,
-    // A continuation goes to the channel that made its origin.
-    origin: song["continue_clip_id"] ? (asString(song["task_id"]) ?? "") : "",
+    origin,
     path: `/suno/submit/${action}`,
     body: song,
     columns: () => ({ platform: "suno", status: "NOT_START", properties: JSON.stringify({ input }) }),

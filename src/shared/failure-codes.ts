@@ -101,6 +101,7 @@ export const RELAY_CODES = {
   stream_line_too_long: ["broken-stream"],
   task_not_found: ["client"],
   task_request_invalid: ["client"],
+  tasks_too_large: ["client", 413],
   token_exchange_failed: ["upstream-auth"],
   token_exhausted: ["auth"],
   token_exhausted_status: ["auth"],

@@ -563,9 +563,39 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       const hash = createHmac("sha256", key).update(text).digest("hex");
       return new URLSearchParams({ ...fields, hash });
     };
-    const unknown = await call(browser(), "GET", `/api/oauth/telegram/login?${signed()}`);
+    // A link, or a page of another site, signs nobody in to the account of whoever made it.
+    const elsewhere: Record<string, string>[] = [
+      { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" },
+      { "sec-fetch-site": "cross-site", "sec-fetch-mode": "cors" },
+      { "sec-fetch-site": "none", "sec-fetch-mode": "navigate" },
+      { referer: "https://evil.example/" },
+    ];
+    for (const headers of elsewhere)
+      for (const path of [`/api/oauth/wechat?code=open-${serial}`, `/api/oauth/telegram/login?${signed()}`]) {
+        const answer = await call(browser(), "GET", path, undefined, headers);
+        expect([path, headers, answer.body.code]).toEqual([path, headers, "foreign_site"]);
+        expect(answer.headers.getSetCookie().join()).not.toContain("session=");
+      }
+    /** As the console's page brings the result; by Telegram only where this browser began it, and once. */
+    const comeByTelegram = async (at: Browser) => {
+      await call(at, "POST", "/api/oauth/start", { provider: "telegram", intent: "signin" });
+      return call(at, "GET", `/api/oauth/telegram/login?${signed()}`);
+    };
+    const stranger = browser();
+    expect((await call(stranger, "GET", `/api/oauth/telegram/login?${signed()}`)).body.code).toBe(
+      "oauth_state",
+    );
+    // What another browser began is not this one's.
+    await call(browser(), "POST", "/api/oauth/start", { provider: "telegram", intent: "signin" });
+    expect((await call(stranger, "GET", `/api/oauth/telegram/login?${signed()}`)).body.code).toBe(
+      "oauth_state",
+    );
+    const unknown = await comeByTelegram(stranger);
     expect(unknown.body).toMatchObject({ code: "oauth_unbound", message: "该 Telegram 账户未绑定" });
     clock.advance(1000);
+    expect((await call(stranger, "GET", `/api/oauth/telegram/login?${signed()}`)).body.code).toBe(
+      "oauth_state",
+    );
     const user = await app.createUser();
     // A link of somebody else's would bind their account to whoever follows it: only what this session began counts, once.
     const own = browser(user);
@@ -588,7 +618,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     clock.advance(1000);
     expect((await toBind()).body.code).toBe("oauth_state");
     clock.advance(1000);
-    const known = await call(browser(), "GET", `/api/oauth/telegram/login?${signed()}`);
+    const known = await comeByTelegram(browser());
     expect(known.body.data).toMatchObject({ id: user.id });
     const { body } = await app.call<Told>("GET", "/api/status");
     expect(body.data["sign_in_providers"]).toMatchObject([

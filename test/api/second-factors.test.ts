@@ -513,6 +513,15 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       const { users } = app.deps.db.t;
       const [row] = await app.deps.db.orm.select().from(users).where(eq(users.id, user.id));
       expect([row?.accessTokenHash, row?.secondFactor]).toEqual([null, false]);
+      // Root's own go by the own account's calls, which ask for proof and keep the last way in.
+      const own = await withPassword(await app.createUser({ role: Role.root }));
+      await enrol(own);
+      await refreshed(own);
+      for (const what of ["2fa", "reset_passkey"])
+        expect(
+          (await app.call<Told>("DELETE", `/api/user/${own.id}/${what}`, undefined, own)).body.code,
+        ).toBe("user_rank_update");
+      expect((await app.deps.accounts.user(own.id))?.secondFactor).toBe(true);
     });
   });
 

@@ -200,6 +200,8 @@ const ASKED_WITH_FACTOR = [
   "POST /api/user/manage",
   "PUT /api/custom-oauth-provider/:id",
   "DELETE /api/custom-oauth-provider/:id",
+  "PUT /api/plan/:id",
+  "DELETE /api/plan/:id",
 ];
 
 describe("a session that has not proven itself lately is asked to, and none other", () => {
@@ -280,6 +282,11 @@ describe("an administrator who still has to set a second factor up", () => {
       const start = (intent: string) =>
         app.call("POST", "/api/oauth/start", { provider: "github", intent }, user);
       expect((await start("bind")).body["code"]).toBe("second_factor_required");
+      // By a provider that the account is not bound to nobody proves anything.
+      expect((await start("verify")).body["code"]).toBe("verification_required");
+      const { identities } = app.deps.db.t;
+      const bound = { userId: user.id, provider: "github", subject: String(user.id), createdAt: 1 };
+      await app.deps.db.orm.insert(identities).values(bound);
       expect((await start("verify")).body["success"]).toBe(true);
       expect((await app.call("GET", "/api/oauth/state", undefined, user)).body["code"]).toBe(
         "second_factor_required",

@@ -2,6 +2,7 @@
 // Refuses fixed waits: another node is asked again and again until it obeys or its second is over.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { eq } from "drizzle-orm";
+import { untilSo } from "../support/turns.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { testClock } from "../support/clock.ts";
@@ -341,6 +342,24 @@ test("two nodes: a sign-out, a sign-in, a hold and a ban are in force on the oth
     await here.call("POST", "/api/user/manage", { id: stays.id, action: "disable" }, root);
     await soon(stays, 401);
     await within(async () => (await refusal()) !== open);
+    // A sign-out whose commit stands without an answer ends the session where it was asked for, too.
+    const { createSessions } = await import("../../src/core/users/sessions.ts");
+    let isLost = false;
+    const atomic: typeof here.deps.db.atomic = async (body, way) => {
+      const answer = await here.deps.db.atomic(body, way);
+      if (isLost) throw new Error("the answer was lost");
+      return answer;
+    };
+    const sessions = await createSessions({ ...here.deps, db: { ...here.deps.db, atomic } });
+    const fields = { userId: root.id, sessionVersion: 1, method: "password", ip: "", userAgent: "" } as const;
+    const id = await sessions.open(fields);
+    expect(await sessions.find(id)).toBeDefined();
+    isLost = true;
+    const [signOut] = await Promise.allSettled([sessions.end(id, "signed_out")]);
+    expect(signOut.status).toBe("rejected");
+    await untilSo(async () => (await sessions.find(id)) === undefined);
+    isLost = false;
+    await sessions.close();
   } finally {
     await here.close();
     await there.close();

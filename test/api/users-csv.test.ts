@@ -236,6 +236,24 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect((await exported("", root)).text).toContain("watch this one");
     const list = await app.call("GET", "/api/user/search?keyword=keeper", undefined, admin);
     expect(list.text).not.toContain("watch this one");
+    // What they may not read does not find them either: nobody probes what is noted of them, or of a peer.
+    const peer = await app.createUser({ role: 10 });
+    await app.call("PUT", `/api/user/${admin.id}/notes`, { flagged: true }, root);
+    const found = async (query: string, as: TestUser) =>
+      (
+        await app.call<{ data: { items: { id: number }[] } }>(
+          "GET",
+          `/api/user/search?${query}`,
+          undefined,
+          as,
+        )
+      ).body.data.items.map(({ id }) => id);
+    for (const query of ["keyword=watch%20this", "flagged=true"]) {
+      for (const as of [admin, peer]) expect([query, await found(query, as)]).toEqual([query, []]);
+      expect([query, await found(query, root)]).toEqual([query, [admin.id]]);
+      expect((await exported(query)).rows).toEqual([]);
+    }
+    expect(await found("keyword=cmd", admin)).toHaveLength(1);
     // What comes out goes in again and changes nothing.
     expect((await look(all.text, root)).data.report).toMatchObject({ create: 0, change: 0 });
     const person = await app.createUser();

@@ -59,13 +59,16 @@ afterEach(async () => {
   await database.drop();
 });
 
-test("each change is told to the other node by its id, once, and not to the one that made it", async () => {
+test("each change is told to the other node by its id, once, and to the one that made it only where its transaction may stand unheard", async () => {
   const [here, there] = nodes as [Node, Node];
   await here.db.announce("channels", [7, 8]);
   await here.db.announce("channels", [9]);
   await soon(() => there.ids.length === 3);
   expect([there.ids, there.lost]).toEqual([["7", "8", "9"], 0]);
   expect([here.ids, here.lost]).toEqual([[], 0]);
+  await here.db.atomic((tx) => here.db.announceSteps(tx, "channels", [10]));
+  await soon(() => there.ids.length === 4 && here.ids.length === 1);
+  expect([here.ids, here.lost, there.lost]).toEqual([["10"], 0, 0]);
 });
 
 test("two busy nodes tell each other all changes, and nobody ever re-reads everything", async () => {

@@ -1,7 +1,7 @@
 // Who counts as silent: doors at which nobody answers, and what is a word of the server's. Doors are real sockets; statements are the
 // driver's only in what decides their end. With a server behind them: postgres-lost.test.ts.
 // Refuses to measure how soon: a machine that is slow makes everything later, not different.
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import type { Sql } from "postgres";
@@ -32,6 +32,26 @@ function startMute() {
   const server = createServer(() => undefined).listen(0, "127.0.0.1");
   return { port: (server.address() as AddressInfo).port, stop: () => server.close() };
 }
+
+test("a process in which no read waits is woken by nothing: the timer ends with the last of them", () => {
+  const presence = createPresence({ host: ["127.0.0.1"], port: [freePort()] }, QUIET_MS);
+  const [begun, ended] = [spyOn(globalThis, "setInterval"), spyOn(globalThis, "clearInterval")];
+  try {
+    const [first, second] = [ask(presence), ask(presence)];
+    expect(begun).toHaveBeenCalledTimes(1);
+    first.query.resolve([]);
+    expect(ended).not.toHaveBeenCalled();
+    second.query.resolve([]);
+    expect<unknown[]>(ended.mock.calls.flat()).toEqual([begun.mock.results[0]?.value]);
+    // And begins anew with the next.
+    ask(presence).query.resolve([]);
+    expect([begun.mock.calls.length, ended.mock.calls.length]).toEqual([2, 2]);
+  } finally {
+    begun.mockRestore();
+    ended.mockRestore();
+    presence.close();
+  }
+});
 
 test.concurrent(
   "nobody is there where a door stays mute; a name that nobody knows, or a closed door, is no proof of it",

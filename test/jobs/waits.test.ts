@@ -52,6 +52,27 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(await waiting()).toEqual([]);
     });
 
+    if (database === "sqlite")
+      test("no condition goes through all accounts, tasks, runs or drafts", () => {
+        const { client, orm, t } = app.deps.db;
+        const jobs = jobsOf(app.deps, app.services.gateway.watch, () => Promise.resolve());
+        const conditions = jobs.flatMap(({ waits }) => waits ?? []);
+        expect(conditions.length).toBeGreaterThan(5);
+        const plans = conditions.flatMap((condition) => {
+          const { sql: text } = orm
+            .select({ flag: sql`${condition}` })
+            .from(t.marks)
+            .toSQL();
+          const statement = client?.prepare<{ detail: string }, []>(`explain query plan ${text}`);
+          const steps = statement?.all() ?? [];
+          statement?.finalize();
+          return steps.map(({ detail }) => detail);
+        });
+        expect(plans.some((step) => step.includes("users_plan_until"))).toBe(true);
+        const whole = /^SCAN (?:users|tasks|midjourneys|user_bulks|price_drafts)\b(?! USING)/;
+        expect(plans.filter((step) => whole.test(step))).toEqual([]);
+      });
+
     test("letters wait when they are due, or dead for a month", async () => {
       const { outbox } = app.deps.db.t;
       const now = nowSeconds();

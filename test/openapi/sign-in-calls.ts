@@ -61,15 +61,12 @@ export async function signInCalls(app: TestApp, measure: Measure, root: TestUser
       const text = `auth_date=${date}\nid=7`;
       const key = createHash("sha256").update("1:token").digest();
       const hash = createHmac("sha256", key).update(text).digest("hex");
-      let as = user;
-      if (name.endsWith("bind")) {
-        const begun = await ask("POST", "/api/oauth/start", {
-          body: { provider: "telegram", intent: "bind" },
-          as: user,
-        });
-        const [flow = ""] = begun.headers.getSetCookie().map((line) => line.split(";", 1)[0] ?? "");
-        as = { ...user, headers: { ...user.headers, cookie: `${user.headers["cookie"]}; ${flow}` } };
-      }
+      const begun = await ask("POST", "/api/oauth/start", {
+        body: { provider: "telegram", intent: name.endsWith("bind") ? "bind" : "signin" },
+        as: user,
+      });
+      const [flow = ""] = begun.headers.getSetCookie().map((line) => line.split(";", 1)[0] ?? "");
+      const as = { ...user, headers: { ...user.headers, cookie: `${user.headers["cookie"]}; ${flow}` } };
       await ask("GET", name, { path: `${name}?${new URLSearchParams({ ...fields, hash })}`, as });
     }
     await ask("GET", "/api/user/oauth/bindings", { as: user });

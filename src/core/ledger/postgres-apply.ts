@@ -11,6 +11,8 @@ import { JournalDamaged } from "./journal/journal.ts";
 import type { Journal } from "./journal/journal.ts";
 import type { JournalEntry } from "./journal/waiting.ts";
 import type { NodeLease } from "./node-lease.ts";
+import { createOneStatement } from "./postgres-batch.ts";
+import type { OneStatement } from "./postgres-batch.ts";
 import {
   CHECK_FAILED,
   checked,
@@ -54,7 +56,7 @@ export class PositionMoved extends Error {}
 export interface PostgresApplier {
   /** Position up to which PostgreSQL has everything. */
   readonly applied: number;
-  start(applied: number): void;
+  start(applied: number): Promise<void>;
   /** Entries from here on were queued by this process and count in the memory of its accounts. */
   ownBegin(firstOwn: number): void;
   /** The next entries behind `applied`; throws PositionMoved, or what the database said. */
@@ -78,6 +80,7 @@ function isContentError(error: unknown): boolean {
 export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplier {
   const { db, logger, accounts, journal, lease, databaseWaitMs } = deps;
   const texts = insertTexts(db.t);
+  const one = createOneStatement(deps, texts, MOVE_MARK_CHECKED);
   let applied = 0;
   let firstOwn = 0;
   /** Up to here memory has followed: what is entered anew after the tables fell back counts there no second time. */
@@ -139,7 +142,10 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
     const endWrite = accounts.beginWrite(ids.userIds, ids.tokenIds);
     try {
       // Should it be committed after the deadline, the next try finds the mark moved.
-      const figures = await within(databaseWaitMs, enter(deps, texts, entries, { sums, ...ids, zone }));
+      const figures = await within(
+        databaseWaitMs,
+        enter(deps, { texts, one }, entries, { sums, ...ids, zone }),
+      );
       deps.answered?.();
       moved(entries);
       for (const each of figures.users) Object.assign(accounts.cachedUser(each.id) ?? {}, each);
@@ -169,6 +175,7 @@ export function createPostgresApplier(deps: PostgresApplierDeps): PostgresApplie
     },
     start(position) {
       applied = position;
+      return one.prepare();
     },
     ownBegin(position) {
       firstOwn = position;
@@ -208,6 +215,7 @@ function moveMark(
   return {
     query: fixedQuery(tx, MOVE_MARK, values),
     checkedQuery: fixedQuery(tx, MOVE_MARK_CHECKED, values),
+    values,
     assertMoved(moved) {
       if (moved.length === 0) throw new PositionMoved();
     },
@@ -217,18 +225,18 @@ function moveMark(
 /** In one go where that is possible; what it stumbles over is looked at step by step. */
 async function enter(
   deps: PostgresApplierDeps,
-  texts: InsertTexts,
+  { texts, one }: { texts: InsertTexts; one: OneStatement },
   entries: Entries,
   batch: Batch,
 ): Promise<Figures> {
   const { db } = deps;
   const move = (tx: Orm) =>
     moveMark(tx, deps, { ...spanOf(entries), setAside: 0, skipped: batch.sums.skipped });
-  const body = enterAtOnce(texts, batch, move);
+  const body = (await one.bodyOf(batch, move)) ?? enterAtOnce(texts, batch, move);
   try {
     if (body) return await db.atomic(body, "at once");
   } catch (error) {
-    if (sqlState(error) !== CHECK_FAILED) throw error;
+    if (sqlState(error) !== CHECK_FAILED && !one.isGone(error)) throw error;
   }
   return await db.atomic((tx) => enterBatch(tx, texts, batch, move(tx)));
 }

@@ -36,14 +36,20 @@ export function* lockRows(
   if (list.length > 0) yield* q(lockOf(tx, table, list));
 }
 
-function lockOf(tx: Orm, table: "users" | "tokens" | "channels", ids: Iterable<number>): Query<RawRow[]> {
-  return fixedQuery(
-    tx,
-    `select id from ${table}
+/** Tables whose rows a batch locks, in the order in which it does. */
+export type LockedTable = "users" | "tokens" | "channels";
+
+export const LOCKED_TABLES: readonly LockedTable[] = ["users", "tokens", "channels"];
+
+/** Takes the ids as $1, a JSON list. */
+export function lockText(table: LockedTable): string {
+  return `select id from ${table}
       where id = any(array(select value::bigint from json_array_elements_text($1::json)))
-      order by id for no key update`,
-    [JSON.stringify([...ids])],
-  );
+      order by id for no key update`;
+}
+
+function lockOf(tx: Orm, table: LockedTable, ids: Iterable<number>): Query<RawRow[]> {
+  return fixedQuery(tx, lockText(table), [JSON.stringify([...ids])]);
 }
 
 /** The texts of the inserts, with the columns of the schema; each takes its rows as one JSON text. */
@@ -127,6 +133,8 @@ export interface MarkStep {
   assertMoved: (moved: readonly RawRow[]) => void;
   /** The same statement, which fails with CHECK_FAILED where the mark is elsewhere. */
   checkedQuery: Query<RawRow[]>;
+  /** What it takes, $1 and following. */
+  values: readonly (string | number)[];
 }
 
 /** A transaction stands still no longer than others wait for its rows; through a pooler its session was not told when it began. */
@@ -174,57 +182,82 @@ export function* enterBatch(tx: Orm, texts: InsertTexts, batch: Batch, mark: Mar
   return { users: answerTo(users).map(userOf), tokens: answerTo(tokens).map(tokenOf) };
 }
 
-/**
- * The statements that charge, in one order on every node: users, keys and channels before what only grows. `expectedZone`
- * empty: nothing fails where it is another one.
- */
+/** What the statements that charge take as one JSON text each, in one order on every node: accounts before what only grows. */
+export const LIST_NAMES = [
+  "users",
+  "tokens",
+  "channels",
+  "keys",
+  "logs",
+  "rollups",
+  "affinity",
+  "objects",
+] as const;
+
+type ListName = (typeof LIST_NAMES)[number];
+
+/** Each takes its list as $1; `rollups` also the zone that is expected, empty where nothing fails for another one. */
+export function statementTexts({ logs, rollups, affinity, objects }: InsertTexts): Record<ListName, string> {
+  return {
+    users: CHARGE_USERS,
+    tokens: CHARGE_TOKENS,
+    channels: CHARGE_CHANNELS,
+    keys: CHARGE_KEYS,
+    logs,
+    rollups,
+    affinity,
+    objects,
+  };
+}
+
+/** `closed`: the reservations that are given back. */
+export function listsOf(
+  { sums, zone }: Batch,
+  closed: readonly DurableHold[],
+): Record<ListName, readonly unknown[]> {
+  return {
+    users: userChanges(sums, closed),
+    tokens: tokenChanges(sums, closed),
+    channels: [...sums.channels].map(([id, charge]) => ({ id, charge })),
+    keys: sums.keys,
+    logs: sums.logs,
+    rollups: sums.rollups.map((sum) => dated(zone, sum)),
+    affinity: sums.affinity,
+    objects: sums.objects,
+  };
+}
+
 function chargesOf(
   tx: Orm,
   texts: InsertTexts,
-  { sums, zone }: Batch,
-  { closed, expectedZone }: { closed: DurableHold[]; expectedZone: string },
+  batch: Batch,
+  { closed, expectedZone }: { closed: readonly DurableHold[]; expectedZone: string },
 ) {
-  const users = chargeUsers(tx, sums, closed);
-  const tokens = chargeTokens(tx, sums, closed);
-  const rollups = insertRows(
-    tx,
-    texts.rollups,
-    sums.rollups.map((sum) => dated(zone, sum)),
-    expectedZone,
-  );
-  const queries = [
-    users,
-    tokens,
-    chargeChannels(tx, sums),
-    chargeKeys(tx, sums),
-    insertRows(tx, texts.logs, sums.logs),
-    rollups,
-    insertRows(tx, texts.affinity, sums.affinity),
-    insertRows(tx, texts.objects, sums.objects),
-  ].filter((query) => query !== undefined);
-  return { queries, users, tokens, rollups };
+  const statements = statementTexts(texts);
+  const lists = listsOf(batch, closed);
+  const made = new Map<ListName, Query<RawRow[]>>();
+  for (const name of LIST_NAMES) {
+    if (lists[name].length === 0) continue;
+    const more = name === "rollups" ? [expectedZone] : [];
+    made.set(name, fixedQuery(tx, statements[name], [JSON.stringify(lists[name]), ...more]));
+  }
+  const [users, tokens, rollups] = [made.get("users"), made.get("tokens"), made.get("rollups")];
+  return { queries: [...made.values()], users, tokens, rollups };
 }
 
 const NO_ROWS: RawRow[] = [];
 
 /** One row of each alone is locked by the statement that charges it, in the same order. */
-function locksOf(tx: Orm, { sums, userIds, tokenIds }: Batch): Query<RawRow[]>[] {
+export function lockedIds({ sums, userIds, tokenIds }: Batch): Record<LockedTable, readonly number[]> {
   const { channels, holds } = sums;
-  if (holds.length === 0 && userIds.size <= 1 && tokenIds.size <= 1 && channels.size <= 1) return [];
-  return [
-    ...(userIds.size > 0 ? [lockOf(tx, "users", userIds)] : []),
-    ...(tokenIds.size > 0 ? [lockOf(tx, "tokens", tokenIds)] : []),
-    ...(channels.size > 0 ? [lockOf(tx, "channels", channels.keys())] : []),
-  ];
+  if (holds.length === 0 && userIds.size <= 1 && tokenIds.size <= 1 && channels.size <= 1)
+    return { users: [], tokens: [], channels: [] };
+  return { users: [...userIds], tokens: [...tokenIds], channels: [...channels.keys()] };
 }
 
-function insertRows(
-  tx: Orm,
-  text: string,
-  list: readonly unknown[],
-  ...more: string[]
-): Query<RawRow[]> | undefined {
-  return list.length === 0 ? undefined : fixedQuery(tx, text, [JSON.stringify(list), ...more]);
+function locksOf(tx: Orm, batch: Batch): Query<RawRow[]>[] {
+  const ids = lockedIds(batch);
+  return LOCKED_TABLES.filter((table) => ids[table].length > 0).map((table) => lockOf(tx, table, ids[table]));
 }
 
 /** Rows that are still open; one that its lease has already returned is charged in full instead. */
@@ -245,7 +278,7 @@ export function holdOf(row: RawRow): DurableHold {
 }
 
 /** What is given back, by user or by token. */
-export function givenBack(holds: DurableHold[], of: "userId" | "tokenId"): Map<number, number> {
+export function givenBack(holds: readonly DurableHold[], of: "userId" | "tokenId"): Map<number, number> {
   const sums = new Map<number, number>();
   for (const hold of holds) if (hold[of] !== 0) sums.set(hold[of], (sums.get(hold[of]) ?? 0) + hold.amount);
   return sums;
@@ -257,16 +290,15 @@ const CHARGE_USERS = `update users set quota = users.quota - v.take, used_quota 
   where users.id = v.id
   returning users.id, users.quota, users.used_quota, users.request_count`;
 
-function chargeUsers(tx: Orm, sums: BatchSums, closed: DurableHold[]): Query<RawRow[]> | undefined {
+function userChanges(sums: BatchSums, closed: readonly DurableHold[]) {
   const back = givenBack(closed, "userId");
-  const changes = [...new Set([...sums.users.keys(), ...back.keys()])].map((id) => {
+  return [...new Set([...sums.users.keys(), ...back.keys()])].map((id) => {
     const { charge, count } = sums.users.get(id) ?? { charge: 0, count: 0 };
     return { id, take: charge - (back.get(id) ?? 0), charge, count };
   });
-  return insertRows(tx, CHARGE_USERS, changes);
 }
 
-function userOf(row: RawRow): Figures["users"][number] {
+export function userOf(row: RawRow): Figures["users"][number] {
   return {
     id: Number(row.id),
     quota: Number(row.quota),
@@ -287,16 +319,15 @@ const CHARGE_TOKENS = `update tokens set remain_quota = tokens.remain_quota - v.
   where tokens.id = v.id
   returning tokens.id, tokens.remain_quota, tokens.used_quota, tokens.status`;
 
-function chargeTokens(tx: Orm, sums: BatchSums, closed: DurableHold[]): Query<RawRow[]> | undefined {
+function tokenChanges(sums: BatchSums, closed: readonly DurableHold[]) {
   const back = givenBack(closed, "tokenId");
-  const changes = [...new Set([...sums.tokens.keys(), ...back.keys()])].map((id) => {
+  return [...new Set([...sums.tokens.keys(), ...back.keys()])].map((id) => {
     const { charge, accessedTime } = sums.tokens.get(id) ?? { charge: 0, accessedTime: 0 };
     return { id, take: charge - (back.get(id) ?? 0), charge, accessed: accessedTime };
   });
-  return insertRows(tx, CHARGE_TOKENS, changes);
 }
 
-function tokenOf(row: RawRow): Figures["tokens"][number] {
+export function tokenOf(row: RawRow): Figures["tokens"][number] {
   return {
     id: Number(row.id),
     remainQuota: Number(row.remain_quota),
@@ -305,16 +336,9 @@ function tokenOf(row: RawRow): Figures["tokens"][number] {
   };
 }
 
-function chargeChannels(tx: Orm, sums: BatchSums): Query<RawRow[]> | undefined {
-  const text = `update channels set used_quota = channels.used_quota + v.charge
+const CHARGE_CHANNELS = `update channels set used_quota = channels.used_quota + v.charge
     from json_to_recordset($1::json) as v(id bigint, charge bigint)
     where channels.id = v.id`;
-  return insertRows(
-    tx,
-    text,
-    [...sums.channels].map(([id, charge]) => ({ id, charge })),
-  );
-}
 
 /** Whoever deletes a key locks its channel first, as this batch did: what no key takes is the channel's own. */
 const CHARGE_KEYS = `with v as materialized (
@@ -326,7 +350,3 @@ const CHARGE_KEYS = `with v as materialized (
   update channels set gone_keys_quota = channels.gone_keys_quota + gone.charge
     from (select "channelId", sum(charge)::bigint as charge from v where id not in (select id from charged) group by 1) as gone
     where channels.id = gone."channelId"`;
-
-function chargeKeys(tx: Orm, { keys }: BatchSums): Query<RawRow[]> | undefined {
-  return insertRows(tx, CHARGE_KEYS, keys);
-}

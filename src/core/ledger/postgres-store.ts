@@ -8,11 +8,6 @@ import { createPostgresApplier, PositionMoved } from "./postgres-apply.ts";
 import type { PostgresApplier, PostgresApplierDeps } from "./postgres-apply.ts";
 import type { CommittingStore } from "./store.ts";
 
-/**
- * How long an entry waits for others before a batch begins: one transaction for all of them. Answers do not wait for the
- * tables; whoever does (`drain`) begins the batch at once.
- */
-const GATHER_MS = 200;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5000;
 /** So long a start tries to enter what it finds in the journal. */
@@ -79,7 +74,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   }
 
   function gather(): void {
-    alarms.set("gather", GATHER_MS);
+    alarms.set("gather", company.gatherMs());
     if (waiting() >= MAX_BATCH) void kick();
   }
 
@@ -109,7 +104,7 @@ export function createPostgresStore(deps: PostgresApplierDeps): CommittingStore 
   return {
     async start() {
       journal.resume(lease.position);
-      applier.start(lease.position.mark);
+      await applier.start(lease.position.mark);
       await untilEntered({ logger, applier, waiting, drainAll });
       hasStarted = true;
       applier.ownBegin(journal.lastPosition + 1);

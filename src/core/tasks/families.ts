@@ -49,6 +49,8 @@ export interface TaskFamily<Row extends TaskRow> {
   name: "drawing" | "creative";
   columns(schema: Schema): TaskColumns;
   upstreamIdOf(row: Row): string;
+  /** About how many characters its upstream's words about a task are. */
+  chars(row: Row): number;
   /** Unix milliseconds. */
   submittedMs(row: Row): number;
   /** What a new task's row says about its id and its time. */
@@ -59,10 +61,8 @@ export interface TaskFamily<Row extends TaskRow> {
   ended(changes: Partial<Row>, atMs: number): Partial<Row>;
   /** Whether a row, as the upstream describes it, has failed. */
   hasFailed(row: Row): boolean;
-  /** A task that is open for longer is lost: its upstream has forgotten it. */
+  /** A task that is open for longer, and of which the account that took it knows nothing, is lost: it was forgotten. */
   patienceMs: number;
-  /** Reason of failure of a lost task. */
-  lostReason: string;
   /** Beginning of the log's sentence about a refund. */
   failedSentence: (upstreamId: string) => string;
 }
@@ -77,6 +77,13 @@ export const channelGoneReason = (channelId: number): string =>
   `获取渠道信息失败，请联系管理员，渠道ID：${channelId}`;
 
 const HOUR_MS = 3_600_000;
+
+/** So much longer a task is waited for while the account that took it does not answer: it may well be done, and billed. */
+export const SILENT_PATIENCE_MS = 24 * HOUR_MS;
+
+/** Why a task has failed that was open for so long; to its owner. */
+export const lostReason = (patienceMs: number): string => `上游任务超时（超过${patienceMs / HOUR_MS}小时）`;
+
 const secondsOf = (ms: number): number => Math.floor(ms / 1000);
 
 /** Midjourney's pictures; their times are milliseconds. */
@@ -89,6 +96,7 @@ export const DRAWINGS: TaskFamily<DrawingRow> = {
     platform: undefined,
   }),
   upstreamIdOf: (row) => row.mjId,
+  chars: ({ properties, buttons, prompt }) => properties.length + buttons.length + prompt.length,
   submittedMs: (row) => row.submitTimeMs,
   submitted: (mjId, atMs) => ({ mjId, submitTimeMs: atMs }),
   moved: () => ({}),
@@ -96,7 +104,6 @@ export const DRAWINGS: TaskFamily<DrawingRow> = {
   hasFailed: ({ progress, failReason, status }) =>
     (progress !== DONE && failReason !== "") || status === FAILURE,
   patienceMs: HOUR_MS,
-  lostReason: "上游任务超时（超过1小时）",
   failedSentence: drawingFailed,
 };
 
@@ -110,6 +117,7 @@ export const CREATIVE_TASKS: TaskFamily<CreativeTaskRow> = {
     platform: tasks.platform,
   }),
   upstreamIdOf: (row) => row.taskId,
+  chars: ({ data, properties }) => data.length + properties.length,
   submittedMs: (row) => row.createdAt * 1000,
   submitted(taskId, atMs) {
     const now = secondsOf(atMs);
@@ -123,6 +131,5 @@ export const CREATIVE_TASKS: TaskFamily<CreativeTaskRow> = {
   hasFailed: ({ failReason, status }) => failReason !== "" || status === FAILURE,
   // Suno's own API has no such end: without one an upstream's memory loss would keep a user's money for ever.
   patienceMs: 24 * HOUR_MS,
-  lostReason: "上游任务超时（超过24小时）",
   failedSentence: taskFailed,
 };

@@ -133,11 +133,12 @@ export async function anyTask<Row extends TaskRow>(
   return rowsOf(family, rows)[0];
 }
 
+/** The state stands in the text: a partial index is used where the statement itself says that it suffices. */
 function isOpenAndDue(
   table: ReturnType<TaskFamily<TaskRow>["columns"]>["table"],
   nowMs: Moment,
 ): SQL | undefined {
-  return and(ne(table.progress, DONE), isDue(table.nextPollMs, nowMs));
+  return and(ne(table.progress, sql.raw(`'${DONE}'`)), isDue(table.nextPollMs, nowMs));
 }
 
 /** Condition: `dueTasks` would find some, of whatever family. */

@@ -8,7 +8,7 @@ import type { Deps } from "../deps.ts";
 import { tooMany } from "../kit/site-limits.ts";
 
 /** Of letters. */
-export type LetterKind = "email_code" | "reset";
+export type LetterKind = "email_code" | "reset" | "notice_test";
 export type FlowKind =
   LetterKind | "oauth" | "telegram_seen" | "login_2fa" | "totp_setup" | "passkey" | "rescue";
 type FlowDeps = Pick<Deps, "db" | "clock" | "seal">;
@@ -35,6 +35,10 @@ const LETTER_RULES: Readonly<Record<LetterKind, readonly LetterRule[]>> = {
     { count: 1, seconds: 60 },
     { count: 3, seconds: 3600 },
     { count: 6, seconds: DAY_SECONDS },
+  ],
+  notice_test: [
+    { count: 5, seconds: 3600 },
+    { count: 10, seconds: DAY_SECONDS },
   ],
 };
 

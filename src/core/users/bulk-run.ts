@@ -67,7 +67,7 @@ export function runSoon(deps: BulkDeps, id: number): void {
 
 function isAbandoned({ db }: Pick<BulkDeps, "db">, now: SQL): SQL | undefined {
   const { userBulks } = db.t;
-  return and(eq(userBulks.finishedAt, 0), lt(userBulks.leaseUntil, now));
+  return and(eq(userBulks.finishedAt, sql`0`), lt(userBulks.leaseUntil, now));
 }
 
 /** Condition: a run waits for somebody to go on with it. */

@@ -86,7 +86,8 @@ export async function createBulk(
   const ids = "ids" in whom ? [...new Set(whom.ids)] : undefined;
   const expected = "ids" in whom ? (ids?.length ?? 0) : whom.count;
   if (expected === 0 || expected > MOST_ACCOUNTS) throw refuse("params_wrong");
-  const where = "ids" in whom ? sql`${users.id} in ${idList(deps, ids ?? [])}` : userWhere(deps, whom.filter);
+  const where =
+    "ids" in whom ? sql`${users.id} in ${idList(deps, ids ?? [])}` : userWhere(deps, by, whom.filter);
   return deps.db.atomic(function* (tx) {
     const [bulk] = yield* q(
       tx

@@ -1,10 +1,15 @@
 // A user's own settings: how notices reach them, from which balance on, and whether unpriced models are accepted.
-// Refuses addresses that are none and thresholds of nothing; what is stored is replaced as a whole.
+// Refuses addresses that are none or that the site's rules for addresses refuse, thresholds of nothing, and more test letters to
+// an address than it gets codes; what is stored is replaced as a whole.
+import { randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
 import type { Language } from "../../shared/enums.ts";
 import { refuse } from "../../shared/failures.ts";
 import type { Deps, UserAccount, UserSetting } from "../deps.ts";
+import { beginFlow, forgetFlow } from "./auth-flows.ts";
+import { foldMail } from "./folding.ts";
 import { rearm } from "./low-quota-marks.ts";
+import { mailFor } from "./mail-rules.ts";
 import { testNotice } from "./notice-texts.ts";
 import { checkWebhook, deliver } from "./notify.ts";
 import { sealSecret } from "./webhook-secret.ts";
@@ -19,8 +24,6 @@ export interface SettingInput {
   accept_unset_model_ratio_model?: boolean | undefined;
 }
 
-const MAIL = /^[^\s@]{1,64}@[^\s@]{1,255}$/;
-
 function isWebAddress(text: string): boolean {
   try {
     const { protocol } = new URL(text);
@@ -32,7 +35,7 @@ function isWebAddress(text: string): boolean {
 
 /** The setting to store; throws the documented refusals. */
 async function checkedSetting(
-  deps: Pick<Deps, "seal" | "reach">,
+  deps: Pick<Deps, "seal" | "reach" | "options">,
   input: SettingInput,
   before: UserSetting,
 ): Promise<UserSetting> {
@@ -56,10 +59,9 @@ async function checkedSetting(
     return sealed === undefined || secret === "" ? setting : { ...setting, webhook_secret_sealed: sealed };
   }
   const mail = input.notification_email?.trim() ?? "";
-  if (mail !== "") {
-    if (!MAIL.test(mail)) throw refuse("mail_wrong");
-    setting.notification_email = mail;
-  }
+  // The rules hold wherever an address enters; one that stood there before they came stays.
+  if (mail !== "")
+    setting.notification_email = mail === before.notification_email ? mail : mailFor(deps, mail).address;
   return setting;
 }
 
@@ -92,7 +94,7 @@ export async function updateSetting(
   await rearm(deps, user.id);
 }
 
-/** † Sends a test the way the given setting says, saved or not; throws what refuses it. */
+/** † Sends a test the way the given setting says, saved or not; throws what refuses it, `too_many_attempts` too. */
 export async function testSetting(
   deps: Deps,
   user: UserAccount,
@@ -100,5 +102,20 @@ export async function testSetting(
   language: Language,
 ): Promise<void> {
   const notice = testNotice(language, deps.options.get("SystemName"));
-  await deliver(deps, user, await checkedSetting(deps, input, user.setting), notice);
+  const setting = await checkedSetting(deps, input, user.setting);
+  const flow = await countTest(deps, user, setting.notification_email ?? "");
+  try {
+    await deliver(deps, user, setting, notice);
+  } catch (error) {
+    if (flow !== undefined) await forgetFlow(deps, flow);
+    throw error;
+  }
+}
+
+/** Of an address that is not the account's own, nobody has proven anything: all accounts together are counted. */
+async function countTest(deps: Deps, user: UserAccount, typed: string): Promise<number | undefined> {
+  const key = foldMail(typed)?.key;
+  if (key === undefined || key === foldMail(user.email)?.key) return undefined;
+  const hash = (): string => randomBytes(32).toString("hex");
+  return beginFlow(deps, { kind: "notice_test", subjectKey: key, userId: user.id, hash });
 }

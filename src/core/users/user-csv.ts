@@ -69,7 +69,7 @@ export async function* userCsv(
     const page = await deps.db.reader
       .select({ row: users, seen: lastSeen(deps) })
       .from(users)
-      .where(and(userWhere(deps, filter), gt(users.id, last)))
+      .where(and(userWhere(deps, viewer, filter), gt(users.id, last)))
       .orderBy(asc(users.id))
       .limit(PAGE_ROWS);
     const lines = page.map(({ row, seen }) =>

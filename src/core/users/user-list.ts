@@ -1,6 +1,6 @@
 // Accounts as administrators list them: filters, order, and when each was last seen, in the console or by a key.
 // Refuses nothing: who may ask is the route's business. Secrets are never among the fields.
-import { and, asc, desc, eq, gte, isNull, lt, lte, or, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gte, isNull, lt, lte, ne, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { contains, countRows } from "../../db/database.ts";
 import { Role } from "../../shared/enums.ts";
@@ -57,8 +57,20 @@ export function lastSeen(deps: Pick<Deps, "db">): SQL<number> {
   return sql`${greatest}(${users.lastSeenAt}, ${keySeen(deps)})`.mapWith(Number) as SQL<number>;
 }
 
-/** The condition of a filter; undefined: everybody. */
-export function userWhere(deps: Pick<Deps, "db" | "clock">, filter: UserFilter): SQL | undefined {
+type Viewer = Pick<UserAccount, "id" | "role">;
+
+/** `mayReadNotes` as a condition. */
+function isNoteReadable({ db }: Pick<Deps, "db">, viewer: Viewer): SQL | undefined {
+  const { users } = db.t;
+  return and(ne(users.id, viewer.id), viewer.role >= Role.root ? undefined : lt(users.role, viewer.role));
+}
+
+/** The condition of a filter; undefined: everybody. What the viewer may not read of an account does not find it either. */
+export function userWhere(
+  deps: Pick<Deps, "db" | "clock">,
+  viewer: Viewer,
+  filter: UserFilter,
+): SQL | undefined {
   const { tokens, users } = deps.db.t;
   const filters: (SQL | undefined)[] = [];
   const keyword = filter.keyword?.trim() ?? "";
@@ -69,7 +81,7 @@ export function userWhere(deps: Pick<Deps, "db" | "clock">, filter: UserFilter):
         contains(users.username, keyword),
         contains(users.email, keyword),
         contains(users.displayName, keyword),
-        contains(users.remark, keyword),
+        and(contains(users.remark, keyword), isNoteReadable(deps, viewer)),
         id,
       ),
     );
@@ -77,7 +89,7 @@ export function userWhere(deps: Pick<Deps, "db" | "clock">, filter: UserFilter):
   if (filter.group) filters.push(eq(users.group, filter.group));
   if (filter.quotaMin !== undefined) filters.push(gte(users.quota, filter.quotaMin));
   if (filter.quotaMax !== undefined) filters.push(lte(users.quota, filter.quotaMax));
-  if (filter.flagged) filters.push(eq(users.flagged, true));
+  if (filter.flagged) filters.push(eq(users.flagged, true), isNoteReadable(deps, viewer));
   if (filter.status !== undefined)
     filters.push(and(eq(users.status, filter.status), isNull(users.deletedAt)));
   if (filter.unseenDays !== undefined) {
@@ -93,7 +105,7 @@ export function userWhere(deps: Pick<Deps, "db" | "clock">, filter: UserFilter):
 }
 
 /** What is noted about an administrator is for higher ranks, never for that administrator. */
-export function mayReadNotes(viewer: Pick<UserAccount, "id" | "role">, row: UserRow): boolean {
+export function mayReadNotes(viewer: Viewer, row: UserRow): boolean {
   if (viewer.id === row.id) return false;
   return viewer.role >= Role.root || row.role < viewer.role;
 }
@@ -102,7 +114,7 @@ interface Shown {
   row: UserRow;
   /** Unix seconds. */
   seen: number;
-  viewer: Pick<UserAccount, "id" | "role">;
+  viewer: Viewer;
 }
 
 function adminJson(json: UserJson, { row, seen, viewer }: Shown): AdminUserJson {
@@ -118,11 +130,11 @@ function adminJson(json: UserJson, { row, seen, viewer }: Shown): AdminUserJson 
 
 export async function listUsers(
   deps: Deps,
-  viewer: Pick<UserAccount, "id" | "role">,
+  viewer: Viewer,
   query: UserQuery,
 ): Promise<{ items: AdminUserJson[]; total: number }> {
   const { users } = deps.db.t;
-  const where = userWhere(deps, query);
+  const where = userWhere(deps, viewer, query);
   const columns = {
     id: users.id,
     quota: users.quota,

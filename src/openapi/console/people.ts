@@ -143,6 +143,7 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
   "GET /api/oauth/wechat": {
     tag: "Account",
     summary: "Sign in by a WeChat code",
+    description: "By a call of a page of the site; a link does not sign in.",
     fields: {
       code: "What the account answered.",
       aff: "Invitation code.",
@@ -157,7 +158,8 @@ export const people: Readonly<Record<string, ConsoleOperation>> = {
   "GET /api/oauth/telegram/login": {
     tag: "Account",
     summary: "Sign in by Telegram's signed result",
-    description: "The query is what Telegram answered, as it stands.",
+    description:
+      "The query is what Telegram answered, as it stands. Only where this browser began it (`POST /api/oauth/start`), by a call of a page of the site.",
   },
   "GET /api/oauth/email/bind": {
     tag: "Account",

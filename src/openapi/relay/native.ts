@@ -277,6 +277,9 @@ export const messages: RelayArea = {
 
 const contents = [{ role: "user", parts: [{ text: "What is a weir?" }] }];
 
+const EMBEDDED =
+  "Reaches Google as it was written. Other providers are told texts and dimensions; parts that are no text are refused.";
+
 /** What stands behind the model's name and a colon, both versions of the API alike. */
 const GEMINI_ACTIONS: Readonly<Record<string, Omit<RelayOperation, "route">>> = {
   generateContent: {
@@ -333,6 +336,7 @@ const GEMINI_ACTIONS: Readonly<Record<string, Omit<RelayOperation, "route">>> = 
   embedContent: {
     tag: "Gemini",
     summary: "Turn a text into a vector",
+    description: EMBEDDED,
     body: {
       schema: ref("GeminiEmbedRequest"),
       example: { content: { parts: [{ text: "A weir" }] } },
@@ -343,6 +347,7 @@ const GEMINI_ACTIONS: Readonly<Record<string, Omit<RelayOperation, "route">>> = 
   batchEmbedContents: {
     tag: "Gemini",
     summary: "Turn texts into vectors",
+    description: EMBEDDED,
     body: {
       schema: open({ requests: list(ref("GeminiEmbedRequest")) }),
       example: {
@@ -426,8 +431,13 @@ export const gemini: RelayArea = {
     GeminiEmbedRequest: open({
       "model?": text(),
       content: ref("GeminiContent"),
-      "outputDimensionality?": integer(),
-      "taskType?": text(),
+      "outputDimensionality?": integer(
+        "Length of the vector; one for all requests where the provider is another than Google.",
+      ),
+      "taskType?": text(
+        "`RETRIEVAL_QUERY`, `RETRIEVAL_DOCUMENT`, …; Google's own, other providers do without.",
+      ),
+      "title?": text("Of the document; as the type of the task."),
     }),
     GeminiVector: open({ values: list(number()) }),
   },

@@ -10,11 +10,52 @@ import { eventsOf, eventWriter, streamFailure, usageOf } from "../adapter-kit.ts
 import type { EventWriter } from "../adapter-kit.ts";
 import type { DifyMode } from "./dify.ts";
 
+const THINK = "<think>\n";
+
 /** Dify folds thoughts into HTML; clients know them between think tags. */
 function withThinkTags(text: string): string {
   return text
-    .replace(/<details[^>]*>\s*<summary>\s*Thinking\.\.\.\s*<\/summary>\n?/g, "<think>\n")
+    .replace(/<details[^>]*>\s*<summary>\s*Thinking\.\.\.\s*<\/summary>\n?/g, THINK)
     .replaceAll("</details>", "</think>");
+}
+
+const TAG_STARTS = ["<details", "</details>"];
+/** `<details …><summary>Thinking...</summary>` that has begun and may go on. */
+const UNFINISHED = /^<details[^>]*(?:>\s*(?:<[^>]*(?:>\s*[A-Za-z.]*\s*(?:<[^>]*)?)?)?)?$/;
+const MAX_TAG_CHARS = 200;
+
+/** Where a tag begins that the text does not end; the text's length where none does. */
+function unfinishedTag(text: string): number {
+  const begun = text.lastIndexOf("<details");
+  if (begun !== -1 && text.length - begun <= MAX_TAG_CHARS && UNFINISHED.test(text.slice(begun)))
+    return begun;
+  for (const tag of TAG_STARTS)
+    for (let length = Math.min(tag.length - 1, text.length); length > 0; length--)
+      if (text.endsWith(tag.slice(0, length))) return text.length - length;
+  return text.length;
+}
+
+/** The same over pieces: a tag may be cut anywhere, and is held back until it is whole, or is none. */
+function thinkTags(): { push: (piece: string) => string; end: () => string } {
+  let held = "";
+  // The line end behind a tag goes with it, also where it comes later.
+  let isBehindTag = false;
+  return {
+    push(piece) {
+      if (piece === "") return "";
+      const read = isBehindTag && piece.startsWith("\n") ? piece.slice(1) : piece;
+      const text = withThinkTags(held + read);
+      isBehindTag = text.endsWith(THINK) && !read.endsWith("\n");
+      const at = unfinishedTag(text);
+      held = text.slice(at);
+      return text.slice(0, at);
+    },
+    end() {
+      const rest = held;
+      held = "";
+      return rest;
+    },
+  };
 }
 
 function usageIn(metadata: unknown): Usage {
@@ -53,6 +94,7 @@ function workflowEnd(
 
 export async function* streamedAnswer(response: Response, mode: DifyMode): AsyncGenerator<CanonicalEvent> {
   const writer = eventWriter();
+  const tags = thinkTags();
   let hasText = false;
   for await (const { data: text } of eventsOf(response)) {
     const wire = asObject(parseJson(text));
@@ -60,24 +102,28 @@ export async function* streamedAnswer(response: Response, mode: DifyMode): Async
     switch (wire?.["event"]) {
       case "message":
       case "agent_message":
-        yield* writer.text(withThinkTags(asString(wire["answer"]) ?? ""));
+        yield* writer.text(tags.push(asString(wire["answer"]) ?? ""));
         break;
       case "text_chunk":
         // Chatflows say the same text as messages.
         if (mode !== "workflow") break;
         hasText = true;
-        yield* writer.text(withThinkTags(asString(data?.["text"]) ?? ""));
+        yield* writer.text(tags.push(asString(data?.["text"]) ?? ""));
         break;
       case "reasoning_chunk":
+        yield* writer.text(tags.end());
         yield* writer.text(asString(data?.["reasoning"]) ?? "", "thinking");
         break;
       case "message_end":
+        yield* writer.text(tags.end());
         yield* writer.finish("stop", "message_end", usageIn(wire["metadata"]));
         break;
       case "workflow_finished":
+        yield* writer.text(tags.end());
         yield* workflowEnd(writer, mode, data, hasText);
         break;
       case "error": {
+        yield* writer.text(tags.end());
         const code = asString(wire["code"]) ?? "error";
         const status = asNumber(wire["status"]) ?? 500;
         yield* writer.fail(streamFailure(status, code, asString(wire["message"]) ?? code));

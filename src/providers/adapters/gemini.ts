@@ -1,35 +1,38 @@
-// Gemini beside its conversations: embeddings and Imagen pictures, in OpenAI's form on this side.
+// Gemini beside its conversations: embeddings (of Google's own clients as they wrote them) and Imagen pictures, in OpenAI's
+// form on this side.
 // Refuses token lists as input, and sizes that Imagen has no shape for.
 import type { JsonObject } from "../../protocol/canonical.ts";
 import { cannotCarry } from "../../protocol/carry.ts";
-import { asList, asNumber, asObject, asString, dataUrl } from "../../protocol/json.ts";
+import { asList, asNumber, asObject, asString, dataUrl, rest } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Adapter, AdapterCall } from "../adapter.ts";
 import { answerOf, errorResponse, jsonResponse, post } from "../adapter-kit.ts";
-import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
+import { embeddingsAnswer } from "./embeddings.ts";
+import { googleRequests } from "./google-embeddings.ts";
 
 /** What one picture counts as, for prices by the token. */
 const TOKENS_PER_IMAGE = 258;
 
 async function embed(call: AdapterCall): Promise<Response> {
-  const dimensions = asNumber(call.body["dimensions"]);
+  const { own } = call;
   const name = call.model.startsWith("models/") ? call.model : `models/${call.model}`;
-  const requests = embeddingTexts(call).map((text) => ({
-    model: name,
-    content: { parts: [{ text }] },
-    ...(dimensions === undefined ? {} : { outputDimensionality: dimensions }),
-  }));
-  const isOne = requests.length === 1;
-  // One text has a call of its own, which every version and every relay of Google's API knows.
+  const requests = googleRequests(call).map((request) => ({ ...request, model: name }));
+  // One text has a call of its own, which every version and every relay of Google's API knows; its own clients choose.
+  const isOne = own ? !Array.isArray(own["requests"]) : requests.length === 1;
   const url = isOne ? call.url : call.url.replace(/:embedContent$/, ":batchEmbedContents");
-  const response = await post(call, url, isOne ? requests[0] : { requests });
+  const batch = { ...(own && rest(own, ["model"])), requests };
+  const response = await post(call, url, isOne ? requests[0] : batch);
   if (response.status !== 200) return response;
   const body = await answerOf(response);
-  const vectors = isOne ? [body["embedding"]] : asList(body["embeddings"]);
+  const vectors = (isOne ? [body["embedding"]] : asList(body["embeddings"])).map(asObject);
   return embeddingsAnswer(
     call,
-    vectors.map((vector) => asObject(vector)?.["values"]),
+    vectors.map((vector) => vector?.["values"]),
     asNumber(asObject(body["usageMetadata"])?.["promptTokenCount"]),
+    own && {
+      answer: rest(body, ["embedding", "embeddings"]),
+      vectors: vectors.map((vector) => vector && rest(vector, ["values"])),
+    },
   );
 }
 

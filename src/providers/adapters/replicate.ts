@@ -32,6 +32,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "num_images",
   "number_of_images",
   "max_images",
+  "sequential_image_generation",
   "batch_size",
 ]);
 

@@ -57,6 +57,9 @@ export function signSpark(address: string, apiSecret: string, apiKey: string, no
   return url.href;
 }
 
+/** As much as one event of a stream may be. */
+const MAX_QUEUED_CHARS = 10 * 1024 * 1024;
+
 /** The handshake was answered with a status in place of a socket. */
 export class HandshakeRefused extends Error {
   constructor(readonly status: number) {
@@ -82,6 +85,7 @@ export async function* framesOf(
 ): AsyncGenerator<string> {
   signal.throwIfAborted();
   const queue: string[] = [];
+  let queuedChars = 0;
   let wake: () => void = () => {};
   let isOver = false;
   let problem: Error | undefined;
@@ -99,7 +103,14 @@ export async function* framesOf(
     socket.send(JSON.stringify(body));
   };
   socket.onmessage = ({ data }) => {
-    queue.push(String(data));
+    const text = String(data);
+    queue.push(text);
+    queuedChars += text.length;
+    // The socket cannot be told to wait: a client that reads slowly may be behind so far and no further.
+    if (queuedChars > MAX_QUEUED_CHARS) {
+      socket.terminate();
+      end(new Failure("broken-stream", "stream_line_too_long", { params: { limit: MAX_QUEUED_CHARS } }));
+    }
     wake();
   };
   socket.onerror = ({ message }) => end(problemOf(message));
@@ -109,8 +120,10 @@ export async function* framesOf(
     for (;;) {
       if (signal.aborted) break;
       const next = queue.shift();
-      if (next !== undefined) yield next;
-      else if (isOver) break;
+      if (next !== undefined) {
+        queuedChars -= next.length;
+        yield next;
+      } else if (isOver) break;
       else await new Promise<void>((resolve) => (wake = resolve));
     }
     if (problem) throw problem;

@@ -1,12 +1,14 @@
 // Google Vertex AI: Gemini, Claude (rawPredict), the open models behind its OpenAI-shaped endpoint, and what is
 // predicted in its own form: embeddings and Imagen pictures.
 // Refuses channels without a region, and keys that are no service account.
+import type { JsonObject } from "../../protocol/canonical.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Adapter, AdapterCall } from "../adapter.ts";
 import { answerOf, errorResponse } from "../adapter-kit.ts";
-import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
+import { embeddingsAnswer } from "./embeddings.ts";
 import { imagenAnswer, imagenRequest } from "./gemini.ts";
+import { googleRequests, predictionsOf, vertexContent } from "./google-embeddings.ts";
 import { accessToken, forgetToken, parseServiceAccount } from "./google-token.ts";
 import type { ServiceAccount } from "./google-token.ts";
 
@@ -114,30 +116,61 @@ async function send(call: AdapterCall, account: ServiceAccount, { url, body }: P
   return response.status === 200 ? response : refusal(response);
 }
 
-/** Google's newer models embed one text a call. */
+/** The first of Google's newer models takes one text a prediction. */
 const ONE_TEXT = /^gemini-embedding/;
+/** Those behind it embed contents, with a method of their own (Google's SDK 2 asks them so, and no others). */
+const WHOLE_CONTENTS = /^gemini-embedding-(?!001$)/;
+
+/** Vectors as they come, and the tokens that the provider counted for them. */
+interface Embedded {
+  vectors: unknown[];
+  tokens: number;
+}
+
+/** Asks with one body after the other and hands each answer to `read`; resolves with the first refusal, if there is one. */
+async function askEach(
+  call: AdapterCall,
+  account: ServiceAccount,
+  { method, bodies }: { method: string; bodies: readonly JsonObject[] },
+  read: (answer: JsonObject) => void,
+): Promise<Response | undefined> {
+  for (const body of bodies) {
+    const response = await send(call, account, { url: googleUrl(call, account, method), body });
+    if (response.status !== 200) return response;
+    read(await answerOf(response));
+  }
+  return undefined;
+}
 
 async function embed(call: AdapterCall, account: ServiceAccount): Promise<Response> {
-  const texts = embeddingTexts(call);
-  const dimensions = asNumber(call.body["dimensions"]);
-  const parameters = dimensions === undefined ? {} : { parameters: { outputDimensionality: dimensions } };
-  const groups = ONE_TEXT.test(call.model) ? texts.map((text) => [text]) : [texts];
-  const vectors: unknown[] = [];
-  let tokens = 0;
-  for (const group of groups) {
-    const instances = group.map((content) => ({ content }));
-    const response = await send(call, account, {
-      url: googleUrl(call, account, "predict"),
-      body: { instances, ...parameters },
-    });
-    if (response.status !== 200) return response;
-    for (const prediction of asList((await answerOf(response))["predictions"])) {
-      const embedding = asObject(asObject(prediction)?.["embeddings"]);
-      vectors.push(embedding?.["values"]);
-      tokens += asNumber(asObject(embedding?.["statistics"])?.["token_count"]) ?? 0;
-    }
+  const requests = googleRequests(call);
+  const isWhole = WHOLE_CONTENTS.test(call.model);
+  const found: Embedded = { vectors: [], tokens: 0 };
+  const refused = isWhole
+    ? await askEach(
+        call,
+        account,
+        { method: "embedContent", bodies: requests.map(vertexContent) },
+        (answer) => {
+          found.vectors.push(asObject(answer["embedding"])?.["values"]);
+          found.tokens += asNumber(asObject(answer["usageMetadata"])?.["promptTokenCount"]) ?? 0;
+        },
+      )
+    : await askEach(
+        call,
+        account,
+        { method: "predict", bodies: predictionsOf(requests, !ONE_TEXT.test(call.model)) },
+        (answer) => readPredictions(answer, found),
+      );
+  return refused ?? embeddingsAnswer(call, found.vectors, found.tokens > 0 ? found.tokens : undefined);
+}
+
+function readPredictions(answer: JsonObject, found: Embedded): void {
+  for (const prediction of asList(answer["predictions"])) {
+    const embedding = asObject(asObject(prediction)?.["embeddings"]);
+    found.vectors.push(embedding?.["values"]);
+    found.tokens += asNumber(asObject(embedding?.["statistics"])?.["token_count"]) ?? 0;
   }
-  return embeddingsAnswer(call, vectors, tokens > 0 ? tokens : undefined);
 }
 
 async function draw(call: AdapterCall, account: ServiceAccount): Promise<Response> {

@@ -19,7 +19,7 @@ import { disableFor, mustDisable } from "./auto-disable.ts";
 import type { AttemptNote } from "./call.ts";
 import type { ErrorRows } from "./error-rows.ts";
 import type { ClientWords } from "./client-words.ts";
-import { keyFor, nextChannel, tokensOf } from "./choice.ts";
+import { boundKey, keyFor, nextChannel, tokensOf } from "./choice.ts";
 import type { Choice } from "./choice.ts";
 import { restKey, tellFailed, tellNothing, tellServed } from "./findings.ts";
 import { createPatience } from "./patience.ts";
@@ -50,6 +50,8 @@ export interface AttemptedRequest {
   readonly pinned: Channel | undefined;
   /** Of its keys this one and no other: it stores what the request goes on from. */
   readonly pinnedKey?: number | undefined;
+  /** Of the pinned channel's keys the one whose account knows what the request follows: asked also while it rests. */
+  readonly accountKey?: number | undefined;
   /** Where its session stays; undefined: it has none, or nothing is to choose. */
   readonly affinity?: CallAffinity | undefined;
   /** Every attempt is noted here, for the log row of the request. */
@@ -231,7 +233,7 @@ function nextPlace(run: Run): Place | undefined {
     run.services.picker.abandoned(channel, run.request.model, nowMs);
     // Whose key is chosen lacks nothing but room with that one, whatever other keys have.
     const isFull =
-      run.request.pinnedKey !== undefined ||
+      boundKey(run.request) !== undefined ||
       deps.keyring.fitness(channel, run.request.model, nowMs, tokensOf(run)) === "full";
     if (isFull) run.full.add(channel.id);
     return undefined;
@@ -290,7 +292,7 @@ function roomInMs({ services, full, request }: Run, nowMs: number): number {
   return Math.min(
     ...[...full].map((id) => {
       const channel = routing.channel(id);
-      return channel ? caps.roomInMs(channel, nowMs, request.pinnedKey) : 1;
+      return channel ? caps.roomInMs(channel, nowMs, boundKey(request)) : 1;
     }),
   );
 }

@@ -15,7 +15,7 @@ export interface ChannelKey {
 export const MAX_KEYS_ASKED = 20;
 
 /** What is asked of a channel without naming a model: lists, balances, tasks. It rests by itself, and no model with it. */
-const NO_MODEL = "";
+export const NO_MODEL = "";
 
 /**
  * The keys in the order in which they are asked: those that rest, for this model or for all, come last. No turn of theirs is
@@ -68,7 +68,8 @@ export async function askInTurn<T>(
   throw failureIn(refused.at(-1)?.failed);
 }
 
-function isRefusedKey({ verdict }: AttemptFailure): boolean {
+/** Whether it is the key that was refused, so that another one may be asked. */
+export function isRefusedKey({ verdict }: AttemptFailure): boolean {
   return verdict === "rejected" || verdict === "limited";
 }
 

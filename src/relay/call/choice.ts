@@ -10,7 +10,10 @@ import { responseUnavailable } from "./response-affinity.ts";
 /** What the choice goes by. */
 export interface Choice {
   services: Pick<AttemptServices, "deps" | "picker">;
-  request: Pick<AttemptedRequest, "caller" | "model" | "pinned" | "pinnedKey" | "prompt" | "isTest">;
+  request: Pick<
+    AttemptedRequest,
+    "caller" | "model" | "pinned" | "pinnedKey" | "accountKey" | "prompt" | "isTest"
+  >;
   policy: Pick<AttemptPolicy, "accepts" | "keepsToFirstKey">;
   /** Channels that are not asked again. */
   excluded: ReadonlySet<number>;
@@ -74,10 +77,19 @@ function claimAccount(
   throw responseUnavailable(isLimit, Math.max(1, Math.ceil((untilMs - nowMs) / 1000)));
 }
 
+/** Place of the one key that may be asked; undefined: any of the channel's. */
+export function boundKey({
+  pinnedKey,
+  accountKey,
+}: Pick<AttemptedRequest, "pinnedKey" | "accountKey">): number | undefined {
+  return pinnedKey ?? accountKey;
+}
+
 export function keyFor(run: Choice, channel: Channel, nowMs: number): ChosenKey | undefined {
   const { services, request, policy, isPeek = false } = run;
   const { keyring, caps } = services.deps;
-  const { model, pinnedKey, caller } = request;
+  const { model, caller } = request;
+  const pinnedKey = boundKey(request);
   const tokens = tokensOf(run);
   // A test asks a key on purpose, also one that is off.
   if (request.isTest) return { key: channel.keys[0] ?? "", index: 0 };

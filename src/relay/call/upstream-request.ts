@@ -158,6 +158,7 @@ export function upstreamRequest(
       requestedModel: call.model,
       isStream: call.wantsStream,
       body: bodyOf(),
+      ...(built.route.alsoSpeaks === call.endpoint.dialect ? { own: call.body.json } : {}),
       ...(call.sent.form
         ? { files: call.sent.form.parts.filter((part) => part.filename !== undefined) }
         : {}),

@@ -44,6 +44,11 @@ export interface Endpoint {
   frameTokens?: (body: Json) => number;
   /** The body in the operation's own form, where the client's is another (Gemini embeddings). */
   rewrite?: (body: Json, model: string) => Record<string, unknown>;
+  /**
+   * Names of what `rewrite` leaves behind, told where the upstream is not handed the client's own body. Throws client
+   * failures that name what cannot be left behind.
+   */
+  losses?: (body: Json) => readonly string[];
   /** A whole answer in the client's form, where the operation's own is another. */
   answer?: (json: unknown, context: { body: Json; usage: Usage | undefined }) => unknown;
   /** The body as another endpoint's, for clients whose own endpoint no upstream has any more. */

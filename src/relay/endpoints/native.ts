@@ -1,6 +1,15 @@
 // The conversations of the other dialects: Anthropic Messages, OpenAI Responses, Gemini generateContent and embeddings.
 // Refuses missing fields and wrong types by name; what an upstream cannot carry is refused later, when it is chosen.
-import { asList, asObject, asString } from "../../protocol/json.ts";
+import type { JsonObject } from "../../protocol/canonical.ts";
+import {
+  embeddedMedia,
+  embeddedText,
+  embeddingsBody,
+  embedLosses,
+  embedRequests,
+  OWN_ANSWER,
+} from "../../protocol/gemini/embed.ts";
+import { asList, asObject } from "../../protocol/json.ts";
 import {
   checkNumbers,
   isObject,
@@ -186,22 +195,7 @@ export const gemini: Endpoint = {
   frameTokens: (body) => 3 * asList(body["contents"]).length,
 };
 
-/** Each text of a Gemini embedding request: one content, or the contents of a batch. */
-function embeddedTexts(body: Json): string[] {
-  const requests = Array.isArray(body["requests"]) ? (body["requests"] as unknown[]) : [body];
-  return requests.map((request) =>
-    asList(asObject(asObject(request)?.["content"])?.["parts"])
-      .map((part) => asString(asObject(part)?.["text"]) ?? "")
-      .join(""),
-  );
-}
-
-function dimensionsOf(body: Json): unknown {
-  const first = asObject(asList(body["requests"])[0]) ?? body;
-  return first["outputDimensionality"] ?? first["output_dimensionality"];
-}
-
-function embedEndpoint(answer: (vectors: unknown[]) => unknown): Endpoint {
+function embedEndpoint(answer: (vectors: unknown[]) => JsonObject): Endpoint {
   return {
     ...GEMINI,
     name: "embeddings",
@@ -210,29 +204,32 @@ function embedEndpoint(answer: (vectors: unknown[]) => unknown): Endpoint {
     isScreened: false,
     isConversation: false,
     check(body) {
-      const texts = embeddedTexts(body);
-      if (texts.every((text) => text === "")) throw refused(GEMINI, "input_empty", "content");
+      if (body["requests"] !== undefined) requireList(GEMINI, body, "requests");
+      const isEmpty = (request: Json): boolean =>
+        embeddedText(request) === "" && embeddedMedia(request) === 0;
+      if (embedRequests(body).every(isEmpty)) throw refused(GEMINI, "input_empty", "content");
     },
-    visitPrompt: (body, visitor) => visitInput(embeddedTexts(body), visitor),
+    visitPrompt(body, visitor) {
+      const requests = embedRequests(body);
+      visitInput(requests.map(embeddedText), visitor);
+      for (const request of requests)
+        for (let media = embeddedMedia(request); media > 0; media -= 1) visitor.media();
+    },
     outputLimit: () => 0,
     answersTokens: false,
-    rewrite(body, model) {
-      const dimensions = dimensionsOf(body);
-      const input = embeddedTexts(body);
-      return {
-        model,
-        input,
-        encoding_format: "float",
-        ...(typeof dimensions === "number" ? { dimensions } : {}),
-      };
+    rewrite: embeddingsBody,
+    losses: embedLosses,
+    answer(json) {
+      const wire = asObject(json);
+      const vectors = asList(wire?.["data"]).map((value) => {
+        const item = asObject(value);
+        return { values: item?.["embedding"] ?? [], ...asObject(item?.[OWN_ANSWER]) };
+      });
+      return { ...answer(vectors), ...asObject(wire?.[OWN_ANSWER]) };
     },
-    answer: (json) =>
-      answer(
-        asList(asObject(json)?.["data"]).map((item) => ({ values: asObject(item)?.["embedding"] ?? [] })),
-      ),
   };
 }
 
-/** `:embedContent`, `:batchEmbedContents`: served by any upstream that has embeddings. */
+/** `:embedContent`, `:batchEmbedContents`: served by any upstream that has embeddings, by Google's as they were written. */
 export const embedContent = embedEndpoint((vectors) => ({ embedding: vectors[0] ?? { values: [] } }));
 export const batchEmbedContents = embedEndpoint((vectors) => ({ embeddings: vectors }));

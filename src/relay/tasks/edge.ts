@@ -30,6 +30,9 @@ const dialect = "openai-chat";
 const BYTES_PER_MIB = 1024 * 1024;
 /** Ids of a list that are looked up. */
 const MAX_IDS = 1000;
+const IDS_AT_ONCE = 50;
+/** Of all tasks of one answer: an upstream's data about a task may be two million characters. */
+const MAX_LISTED_CHARS = 32 * 1024 * 1024;
 /** Refusals of a body that are passed on as they are: too slow, too large, too many. */
 const PASSED_REFUSALS: ReadonlySet<number> = new Set([408, 413, 429]);
 
@@ -128,7 +131,23 @@ export function createTaskEdge<Row extends TaskRow>(
       if (!row) throw refusal(wire, "unknownTask");
       return row;
     },
-    ownTasks: ({ caller }, ids) => ownTasks(deps, wire.family, caller.user.id, ids.slice(0, MAX_IDS)),
+    async ownTasks({ caller }, ids) {
+      const rows: Row[] = [];
+      let chars = 0;
+      // In parts, so that what is too much is known before all of it is in memory.
+      for (let at = 0; at < Math.min(ids.length, MAX_IDS); at += IDS_AT_ONCE) {
+        const some = await ownTasks(
+          deps,
+          wire.family,
+          caller.user.id,
+          ids.slice(at, Math.min(at + IDS_AT_ONCE, MAX_IDS)),
+        );
+        for (const row of some) chars += wire.family.chars(row);
+        if (chars > MAX_LISTED_CHARS) throw new Failure("client", "tasks_too_large", { status: 413 });
+        rows.push(...some);
+      }
+      return rows.toSorted((one, other) => other.id - one.id);
+    },
   };
 }
 

@@ -66,8 +66,29 @@ function simpleChange(content: string): Button & { taskId: string } {
   return { taskId, action, index: Number(match[2] ?? 0) };
 }
 
+/** Members that decide what is done, to whose task, and what that costs. */
+const DECISIVE = ["taskId", "customId", "action", "content", "index"] as const;
+const DECISIVE_KEYS: ReadonlyMap<string, string> = new Map(DECISIVE.map((key) => [keyName(key), key]));
+
+/** By which a member's other spellings are known: readers differ in capitals, and some in underscores. */
+function keyName(key: string): string {
+  return key.replaceAll("_", "").toUpperCase();
+}
+
+/** Throws where another reader could see another task or another action in the body than we do. */
+function checkDecisive(body: Json): void {
+  for (const key in body) {
+    const known = DECISIVE_KEYS.get(keyName(key));
+    if (known !== undefined && known !== key) throw drawingError(`unknown_field:${key.slice(0, 40)}`);
+  }
+  const { taskId } = body;
+  if (taskId !== undefined && taskId !== null && typeof taskId !== "string")
+    throw drawingError("task_id_must_be_a_string");
+}
+
 /** The kind is the last piece of the path: imagine, change, simple-change, action, modal, describe, … */
 export function readDrawing(kind: string, body: Json): Drawing {
+  checkDecisive(body);
   const made = (action: string, origin = ""): Drawing => ({
     action,
     model: modelOf(action),
@@ -113,6 +134,7 @@ export function readDrawing(kind: string, body: Json): Drawing {
 
 /** Puts the face of one picture on another. */
 export function readFaceSwap(body: Json): Drawing {
+  checkDecisive(body);
   if (!body["sourceBase64"] || !body["targetBase64"])
     throw drawingError("sour_base64_and_target_base64_is_required");
   return { action: "SWAP_FACE", model: modelOf("SWAP_FACE"), origin: "", prompt: "InsightFace" };
@@ -120,14 +142,23 @@ export function readFaceSwap(body: Json): Drawing {
 
 const MODES = /\s*--(?:fast|relax|turbo)\b/g;
 
-/** The client's own JSON with the operator's edits; unknown fields stay. */
-export function sentDrawing(options: Pick<OptionStore, "get">, body: Json): Json {
+/**
+ * The client's own JSON with the operator's edits; unknown fields stay. It names the task that was looked up for its
+ * caller, or none: whoever knows the id of another one's must not reach it.
+ */
+export function sentDrawing(options: Pick<OptionStore, "get">, body: Json, origin: string): Json {
   const sent = { ...body };
-  if (!options.get("MjAccountFilterEnabled")) delete sent["accountFilter"];
-  if (!options.get("MjNotifyEnabled")) delete sent["notifyHook"];
+  if (sent["taskId"] !== origin || origin === "") delete sent["taskId"];
+  if (!options.get("MjAccountFilterEnabled")) deleteAll(sent, "accountFilter");
+  if (!options.get("MjNotifyEnabled")) deleteAll(sent, "notifyHook");
   if (options.get("MjModeClearEnabled") && typeof sent["prompt"] === "string")
     sent["prompt"] = sent["prompt"].replace(MODES, "").trim();
   return sent;
+}
+
+/** In every spelling of the member. */
+function deleteAll(sent: Json, member: string): void {
+  for (const key of Object.keys(sent)) if (keyName(key) === keyName(member)) delete sent[key];
 }
 
 /** Modes of speed stand in front of /mj/ and mean something to the client's settings only. */

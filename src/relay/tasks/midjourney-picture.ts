@@ -44,13 +44,57 @@ export function createPictures(deps: Deps): (request: Request, id: string) => Pr
     }
     downloads++;
     try {
-      return await picture(deps, request, row, { channel, proxy });
+      const answer = await picture(deps, request, row, { channel, proxy });
+      return whenThrough(answer, () => downloads--);
     } catch {
-      return refused(request, UNREADABLE, 500, "media_unreachable");
-    } finally {
       downloads--;
+      return refused(request, UNREADABLE, 500, "media_unreachable");
     }
   };
+}
+
+/**
+ * The same answer; `end` is called once when its bytes are with the client, or it left. Whoever reads so slowly that others would
+ * wait for their place has the time of the download itself, then the connection ends.
+ */
+function whenThrough(answer: Response, end: () => void): Response {
+  const reader = answer.body?.getReader();
+  if (!reader) {
+    end();
+    return answer;
+  }
+  let isOver = false;
+  let timer: Timer;
+  const over = () => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(timer);
+    end();
+  };
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        timer = setTimeout(() => {
+          controller.error(new Error("the picture was read too slowly"));
+          void reader.cancel();
+          over();
+        }, TIMEOUT_MS);
+      },
+      async pull(controller) {
+        const { done, value } = await reader.read();
+        if (isOver) return;
+        if (!done) return controller.enqueue(value);
+        controller.close();
+        over();
+      },
+      async cancel(reason) {
+        over();
+        await reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return new Response(body, { status: answer.status, headers: answer.headers });
 }
 
 async function picture(

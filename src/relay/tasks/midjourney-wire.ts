@@ -93,7 +93,7 @@ export const MIDJOURNEY: TaskWire<DrawingRow> = {
       ...(imageUrl === "" ? {} : { imageUrl, imagePushed: false }),
       status: asString(task["status"]) ?? row.status,
       progress: asString(task["progress"]) || row.progress,
-      failReason: asString(task["failReason"]) ?? "",
+      failReason: scrub(asString(task["failReason"]) ?? ""),
       properties: task["properties"] ? JSON.stringify(task["properties"]) : row.properties,
       buttons: task["buttons"] ? JSON.stringify(task["buttons"]) : row.buttons,
     };
@@ -115,19 +115,31 @@ export function drawingColumns(
   return {
     code,
     prompt: drawing.prompt || (origin?.prompt ?? ""),
-    description: descriptionOf(answer),
+    description: scrub(descriptionOf(answer)),
     startTimeMs: drawing.action === "SWAP_FACE" || isDone ? atMs : 0,
     finishTimeMs: isDone ? atMs : 0,
     status: isDone ? SUCCESS : isAccepted ? status : FAILURE,
     progress: isDone || !isAccepted ? DONE : "0%",
     imageUrl: asString(existing?.["imageUrl"]) ?? "",
-    failReason: isAccepted ? "" : descriptionOf(answer),
+    failReason: isAccepted ? "" : scrub(descriptionOf(answer)),
   };
 }
 
-/** A task that exists or waits is a submitted one to the client; dialogs keep their code. */
-export function drawingReply({ action }: Drawing, answer: TaskAnswer): string {
+/**
+ * A task that exists or waits is a submitted one to the client; dialogs keep their code. What says where the upstream is does not
+ * leave: its words are scrubbed, and `shown` says where a picture that exists already is shown.
+ */
+export function drawingReply(
+  { action }: Drawing,
+  answer: TaskAnswer,
+  shown: (imageUrl: string, id: string) => string,
+): string {
   const code = codeOf(answer);
-  const isHidden = (code === EXISTS || code === QUEUED) && !FREE_ACTIONS.has(action);
-  return isHidden ? JSON.stringify({ ...answer.wire, code: SUBMITTED }) : answer.text;
+  const wire = { ...answer.wire };
+  if ((code === EXISTS || code === QUEUED) && !FREE_ACTIONS.has(action)) wire["code"] = SUBMITTED;
+  if (wire["description"] !== undefined) wire["description"] = scrub(descriptionOf(answer));
+  const existing = asObject(wire["properties"]);
+  const imageUrl = asString(existing?.["imageUrl"]) ?? "";
+  if (imageUrl !== "") wire["properties"] = { ...existing, imageUrl: shown(imageUrl, answer.upstreamId) };
+  return JSON.stringify(wire);
 }

@@ -3,13 +3,20 @@
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Deps } from "../../core/deps.ts";
 import { taskAgeMs } from "../../core/tasks/ages.ts";
-import { channelGoneReason, DONE, NO_ID_REASON } from "../../core/tasks/families.ts";
+import {
+  channelGoneReason,
+  DONE,
+  lostReason,
+  NO_ID_REASON,
+  SILENT_PATIENCE_MS,
+} from "../../core/tasks/families.ts";
 import type { TaskRow } from "../../core/tasks/families.ts";
 import { nextPoll } from "../../core/tasks/polling.ts";
 import { dueTasks, failTask, moveTask, postponeTasks } from "../../core/tasks/store.ts";
 import type { TaskChanges } from "../../core/tasks/store.ts";
 import { parseJson } from "../../protocol/json.ts";
-import { askWithKeys } from "../call/channel-keys.ts";
+import { askInTurn, isRefusedKey, keysInOrder, NO_MODEL } from "../call/channel-keys.ts";
+import { restKey } from "../call/findings.ts";
 import { MIDJOURNEY } from "./midjourney-wire.ts";
 import { SUNO } from "./suno-wire.ts";
 import { askTaskUpstream, statusFailure } from "./task-wire.ts";
@@ -77,15 +84,33 @@ async function pollChannel<Row extends TaskRow>(
   if (waiting.length === 0) return;
   const channel = deps.routing.channel(channelId);
   if (!channel) return failAll(round, waiting, channelGoneReason(channelId));
-  const tasks = await askFor(
+  const { tasks, answered } = await askFor(
     round,
     channel,
     waiting.map((row) => family.upstreamIdOf(row)),
   );
   const quiet = await quietRows(round, waiting, (row) =>
-    judge(round, row, tasks?.get(family.upstreamIdOf(row))),
+    judge(round, row, {
+      task: tasks?.get(family.upstreamIdOf(row)),
+      isForgotten: knowsBest(channel, row, answered),
+    }),
   );
   await postponeTasks(deps, family, quiet, tasks ? "quiet" : "unreachable");
+}
+
+/** Whether the account that took the task has answered; of a row that does not name it, whether all accounts have. */
+function knowsBest({ keys, keyRows }: Channel, { keyId }: TaskRow, answered: ReadonlySet<string>): boolean {
+  const own = keyRows.findIndex(({ id }) => id === keyId);
+  if (own !== -1) return answered.has(keys[own] ?? "");
+  return keyId === 0 && keys.every((key) => answered.has(key));
+}
+
+/** What a round's poll of a channel brought. */
+interface Polled {
+  /** By their ids; undefined = no answer, poll again next round. */
+  tasks: Map<string, Json> | undefined;
+  /** Keys whose accounts have answered. */
+  answered: ReadonlySet<string>;
 }
 
 function parted<T>(items: readonly T[], isFirst: (item: T) => boolean): [T[], T[]] {
@@ -93,16 +118,17 @@ function parted<T>(items: readonly T[], isFirst: (item: T) => boolean): [T[], T[
 }
 
 /**
- * The tasks that the channel's upstream answers with, by id; undefined = no answer, poll again next round. An account
- * knows the tasks that were submitted with its key: what one key does not find is looked for with the next.
+ * The tasks that the channel's upstream answers with. An account knows the tasks that were submitted with its key: what
+ * one key does not find, or answers with an error, is looked for with the next.
  */
 async function askFor<Row extends TaskRow>(
   { deps, wire }: Round<Row>,
   channel: Channel,
   ids: readonly string[],
-): Promise<Map<string, Json> | undefined> {
-  let found: Map<string, Json> | undefined;
-  const isMissing = (id: string): boolean => found?.has(id) !== true;
+): Promise<Polled> {
+  let tasks: Map<string, Json> | undefined;
+  const answered = new Set<string>();
+  const isMissing = (id: string): boolean => tasks?.has(id) !== true;
   const ask = async (key: string): Promise<void> => {
     const request = {
       path: wire.pollPath,
@@ -110,16 +136,24 @@ async function askFor<Row extends TaskRow>(
       timeoutMs: TIMEOUT_MS,
     };
     const answer = await askTaskUpstream(deps, wire, { channel, key }, request);
-    if (answer.status !== 200) throw statusFailure(channel, answer, answer.text);
-    const tasks = wire.readPoll(parseJson(answer.text));
-    if (tasks) found = new Map([...(found ?? []), ...tasks]);
+    if (answer.status !== 200) {
+      const failed = statusFailure(channel, answer, answer.text);
+      if (isRefusedKey(failed)) throw failed;
+      return;
+    }
+    const found = wire.readPoll(parseJson(answer.text));
+    if (!found) return;
+    answered.add(key);
+    tasks = new Map([...(tasks ?? []), ...found]);
   };
   try {
-    await askWithKeys(deps, channel, ask, () => !ids.some(isMissing));
+    const { refused } = await askInTurn(keysInOrder(deps, channel), ask, () => !ids.some(isMissing));
+    if (answered.size > 0)
+      for (const { keyIndex, failed } of refused) restKey(deps, { channel, keyIndex }, NO_MODEL, failed);
   } catch {
     // Nobody answered, or nobody else did.
   }
-  return found;
+  return { tasks, answered };
 }
 
 /** The rows that wait on; one that cannot be judged holds up no other. */
@@ -173,11 +207,11 @@ async function fail<Row extends TaskRow>(
   return "ended";
 }
 
-/** What the upstream says of a task, or does not, becomes its row. */
+/** What the upstream says of a task, or does not, becomes its row. `isForgotten`: who would know it has answered. */
 async function judge<Row extends TaskRow>(
   round: Round<Row>,
   row: Row,
-  task: Json | undefined,
+  { task, isForgotten }: { task: Json | undefined; isForgotten: boolean },
 ): Promise<Judgement> {
   const { deps, wire } = round;
   const { family } = wire;
@@ -186,8 +220,9 @@ async function judge<Row extends TaskRow>(
   const after = { ...row, ...changes };
   if (task && family.hasFailed(after))
     return fail(round, row, { ...changes, ...family.ended(changes, nowMs) });
-  if (after.progress !== DONE && ageMs(round, row) > family.patienceMs)
-    return fail(round, row, { ...changes, ...family.ended({}, nowMs), failReason: family.lostReason });
+  const patienceMs = family.patienceMs + (task || isForgotten ? 0 : SILENT_PATIENCE_MS);
+  if (after.progress !== DONE && ageMs(round, row) > patienceMs)
+    return fail(round, row, { ...changes, ...family.ended({}, nowMs), failReason: lostReason(patienceMs) });
   if (!differs(row, after)) return "quiet";
   const poll = nextPoll(row.polls, "news", nowMs);
   await moveTask(deps, family, row.id, { ...changes, ...family.moved(nowMs), ...poll });

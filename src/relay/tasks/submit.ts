@@ -9,7 +9,7 @@ import type { TaskRow } from "../../core/tasks/families.ts";
 import { addTask, ownTask } from "../../core/tasks/store.ts";
 import { ERROR_CODE_HEADER, REQUEST_ID_HEADER } from "../../http/request-id.ts";
 import { providerOf } from "../../providers/catalog.ts";
-import { ChannelStatus } from "../../shared/enums.ts";
+import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import { checkModel, pinnedChannel } from "../call/admission.ts";
 import type { Caller } from "../call/admission.ts";
@@ -82,7 +82,11 @@ export async function submitTask<Row extends TaskRow>(submitting: Submitting<Row
   if (cap !== undefined && prices.dearest.quota > cap) throw overCap(deps.options, prices.dearest.quota, cap);
   const held = await holdPrice(deps, wire, caller, prices.dearest);
   try {
-    const { answer, channel, keyId, group } = await askChannels(submitting, held.requestId, pinned);
+    const accountKey = origin && ownKeyOf(origin);
+    const { answer, channel, keyId, group } = await askChannels(submitting, held.requestId, {
+      pinned,
+      accountKey,
+    });
     const price = prices.byGroup.get(group) ?? prices.dearest;
     const atMs = deps.clock.nowMs();
     const quota = answer.failure ? 0 : price.quota;
@@ -194,6 +198,12 @@ async function originOf<Row extends TaskRow>({
   return { row, channel: channelOf(deps, wire, row) };
 }
 
+/** Place of the key that made a task, whose account alone knows it; undefined where it is gone, off or not known. */
+function ownKeyOf({ row, channel }: { row: TaskRow; channel: Channel }): number | undefined {
+  const index = channel.keyRows.findIndex(({ id, status }) => id === row.keyId && status === KeyStatus.on);
+  return index === -1 ? undefined : index;
+}
+
 /** The channel that made a task. Throws the family's refusal when it is gone or off. */
 export function channelOf<Row extends TaskRow>(
   { routing }: Pick<Deps, "routing">,
@@ -212,17 +222,18 @@ export function channelOf<Row extends TaskRow>(
 async function askChannels<Row extends TaskRow>(
   submitting: Submitting<Row>,
   requestId: string,
-  pinned: Channel | undefined,
+  { pinned, accountKey }: { pinned: Channel | undefined; accountKey: number | undefined },
 ): Promise<Submitted> {
   const { deps, relay, wire, call, submission } = submitting;
   const { request, caller, startedMs, record } = call;
   const attempted = {
     request,
-    body: { json: submission.body },
+    body: { text: JSON.stringify(submission.body) },
     requestId,
     caller,
     model: submission.model,
     pinned,
+    accountKey,
     attempts: [],
     startedMs,
     wantsStream: false,

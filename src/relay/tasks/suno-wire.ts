@@ -104,7 +104,7 @@ export const SUNO: TaskWire<CreativeTaskRow> = {
     const data = task["data"];
     return {
       status,
-      failReason: asString(task["fail_reason"]) || row.failReason,
+      failReason: scrub(asString(task["fail_reason"]) ?? "") || row.failReason,
       submitTime: asNumber(task["submit_time"]) || row.submitTime,
       startTime: asNumber(task["start_time"]) || row.startTime,
       finishTime: asNumber(task["finish_time"]) || row.finishTime,

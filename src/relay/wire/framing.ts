@@ -49,6 +49,7 @@ interface ReaderState {
   carryBytes: number;
   /** Raw bytes of the event under way (keepBytes only). */
   kept: Uint8Array[];
+  keptBytes: number;
   eventName: string;
   data: string;
   dataLines: number;
@@ -70,6 +71,7 @@ export function createSseReader(options: SseReaderOptions = {}): SseReader {
     carry: [],
     carryBytes: 0,
     kept: [],
+    keptBytes: 0,
     eventName: "",
     data: "",
     dataLines: 0,
@@ -112,12 +114,20 @@ function dispatch(state: ReaderState, out: SseEvent[]): void {
     if (state.keepsBytes) {
       event.bytes = join(state.kept);
       state.kept = [];
+      state.keptBytes = 0;
     }
     out.push(event);
   }
   state.eventName = "";
   state.data = "";
   state.dataLines = 0;
+}
+
+/** Beside its data an event has names, comments and line ends: as much again, and a broken upstream sends them for ever. */
+function keep(state: ReaderState, bytes: Uint8Array): void {
+  state.kept.push(bytes);
+  state.keptBytes += bytes.length;
+  if (state.keptBytes > 2 * state.capBytes) throw tooLong(state.capBytes);
 }
 
 /** Keeps a copy of what belongs to a line that has not ended: the chunk's own memory may be large. */
@@ -132,7 +142,7 @@ function withoutSplitLf(state: ReaderState, chunk: Uint8Array): Uint8Array {
   if (!state.skipsLf || chunk.length === 0) return chunk;
   state.skipsLf = false;
   if (chunk[0] !== LF) return chunk;
-  if (state.keepsBytes) state.kept.push(chunk.subarray(0, 1));
+  if (state.keepsBytes) keep(state, chunk.subarray(0, 1));
   return chunk.subarray(1);
 }
 
@@ -222,14 +232,14 @@ function readLines(state: ReaderState, bytes: Uint8Array, from: number, hasCr: b
     if (end - position > capBytes) throw tooLong(capBytes);
     if (end === position) {
       if (keepsBytes && state.dataLines > 0) {
-        state.kept.push(bytes.slice(keptFrom, next));
+        keep(state, bytes.slice(keptFrom, next));
         keptFrom = next;
       }
       dispatch(state, out);
     } else readField(state, buffer, position, end);
     position = next;
   }
-  if (keepsBytes && position > keptFrom) state.kept.push(bytes.slice(keptFrom, position));
+  if (keepsBytes && position > keptFrom) keep(state, bytes.slice(keptFrom, position));
   if (position < size) carryOver(state, bytes.subarray(position));
   return out;
 }
@@ -238,7 +248,7 @@ function readLines(state: ReaderState, bytes: Uint8Array, from: number, hasCr: b
 function readRest(state: ReaderState): SseEvent[] {
   if (state.carryBytes > 0) {
     const bytes = join(state.carry);
-    if (state.keepsBytes) state.kept.push(bytes);
+    if (state.keepsBytes) keep(state, bytes);
     const from = state.isAtStart && beginsWithMark(bytes) ? 3 : 0;
     readField(state, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), from, bytes.length);
     state.carry = [];

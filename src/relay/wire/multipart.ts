@@ -70,13 +70,13 @@ function filenameOf(parameters: ReadonlyMap<string, string>): string | undefined
   try {
     if (written !== undefined) return decodeURIComponent(written);
   } catch {
-    // Refused below.
+    // As it stands, then: the name decides nothing.
   }
-  throw broken("the name of a file cannot be read");
+  return parameters.get("filename") || encoded;
 }
 
 /** Heads of which no reader makes anything else: the usual two parameters, no escapes, no empty name of a file. */
-const PLAIN = /^form-data; ?name="[^"\\%]+"(?:; ?filename="[^"\\]+")?$/;
+const PLAIN = /^form-data; ?name="[^"\\%\p{Cc}]+"(?:; ?filename="[^"\\\p{Cc}]+")?$/u;
 const PLAIN_HEADS: ReadonlySet<string> = new Set(["content-disposition", "content-type", "content-length"]);
 
 interface PartHead extends Pick<FormPart, "name" | "filename" | "type"> {
@@ -91,7 +91,7 @@ function readHead(text: string): PartHead {
   for (const line of text.split("\r\n")) {
     const colon = line.indexOf(":");
     // A line that goes on from the one before would be a parameter to some and nothing to others.
-    if (colon < 1 || /^\s/.test(line)) throw broken("a part's head cannot be read");
+    if (colon < 1 || /^\s|[\r\n]/.test(line)) throw broken("a part's head cannot be read");
     const name = line.slice(0, colon).trim().toLowerCase();
     const value = line.slice(colon + 1).trim();
     if (name === "content-disposition" && seen.has(name)) throw broken("a part has two dispositions");
@@ -115,7 +115,8 @@ export function parseForm(body: Uint8Array<ArrayBuffer>, contentType: string | n
   const boundary = boundaryOf(contentType);
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const mark = Buffer.from(`--${boundary}`);
-  const lineMark = Buffer.from(`\r\n--${boundary}`);
+  // Some readers end a part at a bare line feed: where one stands before the boundary, nobody can say who reads what.
+  const lineMark = Buffer.from(`\n--${boundary}`);
   let at = bytes.indexOf(mark);
   // What stands before the first boundary is a comment by the rules; no client sends one.
   if (at !== 0 && !(at === 2 && bytes[0] === 0x0d && bytes[1] === 0x0a))
@@ -137,20 +138,21 @@ export function parseForm(body: Uint8Array<ArrayBuffer>, contentType: string | n
     isPlain &&= isPlainHead;
     const from = headEnd + 4;
     // An empty part may be followed by its boundary at once.
-    const to = bytes.indexOf(lineMark, from - 2);
-    if (to === -1) throw broken("it ends before its last boundary");
+    const to = bytes.indexOf(lineMark, from - 1) - 1;
+    if (to < 0) throw broken("it ends before its last boundary");
+    if (bytes[to] !== 0x0d) throw broken("a boundary stands behind a bare line feed");
     const end = Math.max(from, to);
     // Without a name it is a field to some readers; browsers send a choice of no file as a part of nothing.
     if (head.filename === "") {
       isPlain = false;
       head.filename = undefined;
       if (end === from) {
-        at = to + lineMark.length;
+        at = to + 1 + lineMark.length;
         continue;
       }
     }
     parts.push({ ...head, bytes: body.subarray(from, end) });
-    at = to + lineMark.length;
+    at = to + 1 + lineMark.length;
   }
 }
 

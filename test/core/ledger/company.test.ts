@@ -17,3 +17,15 @@ test("a lone caller never waits; who usually travels in company waits a part of 
   for (let batch = 0; batch < 10; batch++) company.committed(1, 1000);
   expect(company.waitMs(1)).toBe(0);
 });
+
+test("a charge that comes alone is in the tables as soon as ever; where batches follow each other they are fewer, and within a second of other nodes", () => {
+  const [feedMs, commitMs] = [500, 100];
+  let nowMs = 0;
+  const company = createCompany(() => nowMs);
+  expect(company.gatherMs()).toBe(200);
+  company.committed(1, commitMs);
+  expect(company.gatherMs()).toBeGreaterThan(200);
+  expect(company.gatherMs() + commitMs + feedMs).toBeLessThan(1000);
+  nowMs = 1500;
+  expect(company.gatherMs()).toBe(200);
+});

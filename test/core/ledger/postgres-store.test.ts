@@ -321,6 +321,43 @@ describe("journal of one node", () => {
     await books.close();
   });
 
+  test("a batch is one statement; where its function is gone it is made anew, and where the database takes none batches travel as before", async () => {
+    const user = await books.addUser(RICH);
+    const named = sql`select proname as name from pg_proc where proname like 'enter_batch_%'`;
+    const functions = async () => (await rawQuery(books.db.orm, named)).map((row) => String(row["name"]));
+    const entered = async (): Promise<number> => {
+      const before = transactions;
+      await spend(books, user.id, 9);
+      await books.ledger.flush();
+      await books.expectBalanced();
+      return transactions - before;
+    };
+    const [name = ""] = await functions();
+    const drop = () => rawQuery(books.db.orm, sql.raw(`drop function ${name}`));
+    expect(name).toMatch(/^enter_batch_/);
+    await drop();
+    // The try that finds it gone, and the same batch step by step.
+    expect(await entered()).toBe(2);
+    expect(await functions()).toEqual([]);
+    // It is made, and used.
+    expect(await entered()).toBe(2);
+    expect(await functions()).toEqual([name]);
+    expect(await entered()).toBe(1);
+    await drop();
+    await entered();
+    fault = () => {
+      fault = undefined;
+      return Promise.reject(Object.assign(new Error("permission denied for schema"), { code: "42501" }));
+    };
+    await entered();
+    expect(await entered()).toBe(1);
+    expect(await functions()).toEqual([]);
+    expect(told.filter((line) => line.includes("takes no function"))).toHaveLength(1);
+    await books.accounts.userChanged(user.id);
+    expect(user).toMatchObject({ quota: RICH - 54, requestCount: 6, reserved: 0 });
+    await books.close();
+  });
+
   test("a try that was given up and runs after all applies nothing", async () => {
     const user = await books.addUser(RICH);
     let late: (() => Promise<unknown>) | undefined;

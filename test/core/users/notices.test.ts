@@ -352,6 +352,52 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect((await accountOf(user)).setting).toEqual({});
     });
 
+    test("the address for notices obeys the rules of addresses, and gets few tests, whoever asks", async () => {
+      await useMail();
+      const mailTo = (address: string) => ({
+        notify_type: "email",
+        quota_warning_threshold: 1,
+        notification_email: address,
+      });
+      const ask = async (user: TestUser, address: string, method = "POST", path = "/test") =>
+        (await app.call<Told>(method, `/api/user/setting${path}`, mailTo(address), user)).body;
+      // Five an hour to one address, by whichever accounts and however it is written.
+      const askers = await Promise.all(Array.from({ length: 3 }, () => app.createUser({})));
+      for (const at of [0, 1, 2, 0, 1])
+        expect(await ask(askers[at] as TestUser, "Victim@mail.example")).toMatchObject({ success: true });
+      expect(await ask(askers[2] as TestUser, "victim@MAIL.example")).toMatchObject({
+        code: "too_many_attempts",
+      });
+      expect(letters).toHaveLength(5);
+
+      const [user] = askers as [TestUser];
+      expect((await ask(user, "me+weir@mail.example", "PUT", "")).success).toBe(true);
+      await app.deps.options.set("EmailDomainWhitelist", "other.example");
+      await app.deps.options.set("EmailDomainRestrictionEnabled", "true");
+      await app.deps.options.set("EmailAliasRestrictionEnabled", "true");
+      try {
+        for (const [address, code] of [
+          ["me@mail.example", "mail_domain_refused"],
+          ["me+too@other.example", "mail_alias_refused"],
+          ["a@x.org, b@y.org", "mail_wrong"],
+        ] as const)
+          for (const [method, path] of [
+            ["PUT", ""],
+            ["POST", "/test"],
+          ] as const)
+            expect([address, method, (await ask(user, address, method, path)).code]).toEqual([
+              address,
+              method,
+              code,
+            ]);
+        // What stood there before the rule stays.
+        expect((await ask(user, "me+weir@mail.example", "PUT", "")).success).toBe(true);
+      } finally {
+        await app.deps.options.set("EmailDomainRestrictionEnabled", "false");
+        await app.deps.options.set("EmailAliasRestrictionEnabled", "false");
+      }
+    });
+
     test("a webhook into a closed network is refused, by test and by warning", async () => {
       const opened = app.deps.guard;
       app.deps.guard = closedGuard;

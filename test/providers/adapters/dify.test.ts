@@ -61,7 +61,12 @@ test("variables of the app travel as inputs", async () => {
 });
 
 test("folded thoughts come as think tags", async () => {
-  for (const answer of [await whole(dify(said("think"))), await streamed(dify(said("think")))])
+  for (const answer of [
+    await whole(dify(said("think"))),
+    await streamed(dify(said("think"))),
+    // A tag may be cut anywhere.
+    await streamed(dify(said("think bit by bit"))),
+  ])
     expect(text(answer)).toBe("<think>\nHm.</think>\nHello world");
 });
 

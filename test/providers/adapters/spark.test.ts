@@ -135,6 +135,13 @@ describe("the socket", () => {
     }
   });
 
+  test("a reader that is far behind is given up: what waits for it has an end", async () => {
+    const answer = await perform(said("flood", { isStream: true }));
+    // Nobody reads: the adapter itself hangs up.
+    await fake.closed;
+    expect(await answer.text().catch(() => "cut")).toBe("cut");
+  });
+
   test("an error later on ends the stream as one; a socket that closes early is no answer", async () => {
     const late = (await streamed(said("late error")).catch((error: unknown) => error)) as Failure;
     expect(late.kind).toBe("upstream-down");

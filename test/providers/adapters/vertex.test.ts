@@ -88,6 +88,48 @@ test("texts are embedded, one a call where the model takes no more, with the tok
   expect(requestOf(upstream).json()["instances"]).toEqual([{ content: "bc" }]);
 });
 
+test("embedding requests of Google's clients keep their tasks, titles and lengths; what is no text needs a model that reads it", async () => {
+  const content = { parts: [{ text: "a" }, { text: "b" }] };
+  const first = { content, taskType: "RETRIEVAL_DOCUMENT", title: "T", outputDimensionality: 1 };
+  const own = { requests: [first, { content, task_type: "RETRIEVAL_QUERY", outputDimensionality: 3 }] };
+  const embed = (model: string, requests: object) =>
+    perform(
+      options("own", {
+        model,
+        operation: "embeddings",
+        body: { input: ["ab", "ab"] },
+        more: { own: { requests } },
+      }),
+    );
+  const before = upstream.requests.length;
+  expect(await (await embed("text-embedding-004", own.requests)).json()).toMatchObject({
+    data: [{ embedding: [2] }, { embedding: [2, 0.5, 0] }],
+    usage: { prompt_tokens: 4 },
+  });
+  const predicted = upstream.requests.slice(before).filter(({ path }) => path.endsWith(":predict"));
+  expect(predicted.map((request) => request.json())).toEqual([
+    {
+      instances: [{ content: "ab", task_type: "RETRIEVAL_DOCUMENT", title: "T" }],
+      parameters: { outputDimensionality: 1 },
+    },
+    { instances: [{ content: "ab", task_type: "RETRIEVAL_QUERY" }], parameters: { outputDimensionality: 3 } },
+  ]);
+
+  const picture = { inlineData: { mimeType: "image/png", data: "aGk=" } };
+  const seen = { content: { parts: [{ text: "ab" }, picture] }, outputDimensionality: 1 };
+  const requests = [seen, first];
+  expect(await codeOf(() => embed("gemini-embedding-001", requests))).toBe("unsupported_field");
+  expect(await (await embed("gemini-embedding-2", requests)).json()).toMatchObject({
+    data: [{ embedding: [7] }, { embedding: [7] }],
+    usage: { prompt_tokens: 6 },
+  });
+  expect(requestOf(upstream).path).toEndWith("/publishers/google/models/gemini-embedding-2:embedContent");
+  expect(requestOf(upstream).json()).toEqual({
+    content: { role: "user", ...content },
+    embedContentConfig: { taskType: "RETRIEVAL_DOCUMENT", title: "T", outputDimensionality: 1 },
+  });
+});
+
 test("Imagen draws, in its own shapes", async () => {
   const body = { prompt: "a square", n: 2, size: "1792x1024" };
   const drawn = await perform(

@@ -475,6 +475,34 @@ for (const database of ["sqlite", "postgres"] as const) {
         expect(row).toMatchObject({ promptTokens: 33, completionTokens: 0, quota: 495 });
       });
 
+      test("what two readers could read differently goes on as it was priced", async () => {
+        g.upstream.script(reply({ text: "hello" }));
+        const field = (disposition: string, text: string) =>
+          `--xYz\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n${text}\r\n`;
+        const body = Buffer.concat([
+          Buffer.from(field('name="model"', "whisper-1")),
+          Buffer.from(field('name="language"; filename=""', "en")),
+          Buffer.from(field('x="; name=dummy"; name="prompt"', "p")),
+          Buffer.from('--xYz\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n'),
+          wav(2),
+          Buffer.from("\r\n--xYz--\r\n"),
+        ]);
+        const answer = await fetch(`${g.app.url}/v1/audio/transcriptions`, {
+          method: "POST",
+          headers: {
+            authorization: `Bearer ${g.key}`,
+            "content-type": "multipart/form-data; boundary=xYz",
+          },
+          body,
+        });
+        expect(answer.status).toBe(200);
+        const sent = formOf(g.upstream.requests[0]);
+        expect([sent.isPlain, formFields(sent)]).toEqual([
+          true,
+          { model: "whisper-1", language: "en", prompt: "p" },
+        ]);
+      });
+
       test.each([
         ["text", "text/plain; charset=utf-8", "hello\n"],
         ["srt", "text/plain", "1\n00:00:00,000 --> 00:00:02,000\nhello\n"],
@@ -704,17 +732,18 @@ for (const database of ["sqlite", "postgres"] as const) {
 
       test("Jina's shape: results and usage", async () => {
         const results = [
-          { index: 2, relevance_score: 0.9, document: { text: "three" } },
+          { index: 2, relevance_score: 0.9, document: { text: "three" }, embedding: [0.5] },
           { index: 0, relevance_score: 0.1 },
         ];
-        g.upstream.script(reply({ model: "m", results, usage: { total_tokens: 15 } }));
+        g.upstream.script(reply({ model: "m", object: "list", results, usage: { total_tokens: 15 } }));
         const { result, row } = await charged(async () =>
           (await g.post("/v1/rerank", { ...ask, top_n: 2, return_documents: true })).json(),
         );
         expect(result).toEqual({
           model: "m",
+          object: "list",
           results: [
-            { index: 2, relevance_score: 0.9, document: { text: "three" } },
+            { index: 2, relevance_score: 0.9, document: { text: "three" }, embedding: [0.5] },
             { index: 0, relevance_score: 0.1, document: { text: "one" } },
           ],
           usage: { total_tokens: 15, prompt_tokens: 15, completion_tokens: 0 },

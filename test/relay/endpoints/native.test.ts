@@ -264,6 +264,28 @@ describe("what cannot carry over", () => {
     expect((await g.lastCharge())?.other["dropped"]).toEqual(["frequency_penalty", "seed"]);
   });
 
+  test("is listed, too, where a provider with a protocol of its own has no word for it, and lengths of vectors are refused", async () => {
+    await g.app.createChannel({ type: 24, baseUrl: g.upstream.url, models: "imagen-4" });
+    await g.app.createChannel({ type: 35, baseUrl: g.upstream.url, models: "embo-01" });
+    await g.app.createChannel({ type: 34, baseUrl: g.upstream.url, models: "command-a" });
+    const json = { "content-type": "application/json" };
+    const pictures = { predictions: [{ bytesBase64Encoded: "aGk=", mimeType: "image/png" }] };
+    g.upstream.always({ headers: json, steps: [JSON.stringify(pictures)] });
+    await g.client.images.generate({ model: "imagen-4", prompt: "a square", quality: "hd", style: "vivid" });
+    expect((await g.lastCharge())?.other["dropped"]).toEqual(["quality", "style"]);
+
+    g.upstream.always({ headers: json, steps: [JSON.stringify({ text: "hi", finish_reason: "COMPLETE" })] });
+    await g.chat({ model: "command-a", seed: 7, logit_bias: { 1: 1 } });
+    expect((await g.lastCharge())?.other["dropped"]).toEqual(["logit_bias"]);
+    await g.post("/v1/messages", { model: "command-a", ...SIMPLE, metadata: { user_id: "u" } });
+    expect((await g.lastCharge())?.other["dropped"]).toEqual(["user"]);
+
+    g.upstream.reset();
+    const refused = await g.post("/v1/embeddings", { model: "embo-01", input: "a", dimensions: 8 });
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("dimensions")]);
+    expect(g.upstream.requests).toEqual([]);
+  });
+
   test("is asked of a channel that speaks the dialect when there is one", async () => {
     const model = "shared-model";
     await g.app.createChannel({ type: 14, baseUrl: g.upstream.url, models: model, priority: 10 });
@@ -398,6 +420,76 @@ describe("lists and counts", () => {
     });
     expect(await single.json()).toEqual({ embedding: { values: [0.25, -0.5, 1] } });
     expect(await g.lastCharge()).toMatchObject({ modelName: EMBEDDING, promptTokens: 4 });
+  });
+
+  const part = (text: string) => ({ parts: [{ text }] });
+  const batch = (model: string, requests: object[]) =>
+    g.post(`/v1beta/models/${model}:batchEmbedContents`, { requests });
+
+  test("Google's embedding requests reach Google as they were written, under the channel's name of the model, and so do its answers", async () => {
+    const [model, atGoogle] = ["own-embedding", "gemini-embedding-001"];
+    await g.app.createChannel({
+      type: 24,
+      baseUrl: g.upstream.url,
+      models: model,
+      modelMapping: JSON.stringify({ [model]: atGoogle }),
+    });
+    const usageMetadata = { promptTokenCount: 31 };
+    g.upstream.always({
+      headers: { "content-type": "application/json" },
+      steps: [
+        JSON.stringify({ embeddings: [{ values: [1], shape: [1] }, { values: [2, 3] }], usageMetadata }),
+      ],
+    });
+    const config = { taskType: "RETRIEVAL_DOCUMENT", title: "Weirs", outputDimensionality: 3 };
+    const answered = await google().models.embedContent({ model, contents: ["a", "b"], config });
+    expect(answered.embeddings).toMatchObject([{ values: [1], shape: [1] }, { values: [2, 3] }]);
+    expect(lastRequest()?.url).toBe(`/v1beta/models/${atGoogle}:batchEmbedContents`);
+    const sent = { ...config, model: `models/${atGoogle}` };
+    expect(lastRequest()?.json()).toEqual({
+      requests: ["a", "b"].map((text) => ({ ...sent, content: { role: "user", ...part(text) } })),
+    });
+    expect(await g.lastCharge()).toMatchObject({ modelName: model, promptTokens: 31 });
+
+    const media = { parts: [{ text: "a" }, { inlineData: { mimeType: "image/png", data: "aGk=" } }] };
+    const requests = [
+      { content: media, output_dimensionality: 1, own_field: { kept: true } },
+      { content: part("b"), taskType: "RETRIEVAL_QUERY", outputDimensionality: 2 },
+    ];
+    expect(await (await batch(model, requests)).json()).toEqual({
+      embeddings: [{ values: [1], shape: [1] }, { values: [2, 3] }],
+      usageMetadata,
+    });
+    expect(lastRequest()?.json()).toEqual({
+      requests: requests.map((request) => ({ ...request, model: sent.model })),
+    });
+    expect((await g.lastCharge())?.other).not.toHaveProperty("dropped");
+  });
+
+  test("of Google's embedding requests other providers are told what they know; the rest is listed, or refused by name", async () => {
+    const content = part("a");
+    const config = { taskType: "RETRIEVAL_QUERY", title: "Weirs", outputDimensionality: 3 };
+    await google().models.embedContent({ model: EMBEDDING, contents: "a", config });
+    expect(lastRequest()?.json()).toEqual({
+      model: EMBEDDING,
+      input: ["a"],
+      encoding_format: "float",
+      dimensions: 3,
+    });
+    expect((await g.lastCharge())?.other["dropped"]).toEqual(["taskType", "title"]);
+    g.upstream.reset();
+    const file = { parts: [{ text: "a" }, { file_data: { fileUri: "gs://a/b" } }] };
+    const refusals: [object[], string][] = [
+      [[{ content, outputDimensionality: 2 }, { content }], "outputDimensionality"],
+      [[{ content }, { content: file }], "content.fileData"],
+    ];
+    const before = await g.balance();
+    for (const [requests, name] of refusals) {
+      const response = await batch(EMBEDDING, requests);
+      expect([response.status, await response.text()]).toEqual([400, expect.stringContaining(name)]);
+    }
+    expect(g.upstream.requests).toEqual([]);
+    expect(await g.balance()).toEqual(before);
   });
 });
 

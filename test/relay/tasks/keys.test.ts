@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { eq } from "drizzle-orm";
 import { pollTasks } from "../../../src/relay/tasks/poll.ts";
 import { startGateway, until } from "../support.ts";
 import type { Gateway } from "../support.ts";
@@ -55,6 +56,7 @@ const FAMILIES = [
     family: "drawings",
     type: 2,
     model: "mj_imagine",
+    models: "mj_imagine,mj_modal",
     submit: "/mj/submit/imagine",
     sent: "/mj/submit/imagine",
     poll: "/mj/task/list-by-condition",
@@ -64,6 +66,7 @@ const FAMILIES = [
     family: "songs",
     type: 36,
     model: "suno_music",
+    models: "suno_music",
     submit: "/suno/submit/music",
     sent: "/suno/submit/MUSIC",
     poll: "/suno/fetch",
@@ -71,7 +74,7 @@ const FAMILIES = [
   },
 ] as const;
 
-describe.each(FAMILIES)("$family", ({ type, model, submit, sent, poll, body }) => {
+describe.each(FAMILIES)("$family", ({ type, model, models, submit, sent, poll, body }) => {
   const ids: Record<string, number> = {};
 
   beforeAll(async () => {
@@ -86,7 +89,7 @@ describe.each(FAMILIES)("$family", ({ type, model, submit, sent, poll, body }) =
     ] as const)
       ids[name] = await g.app.createChannel({
         type,
-        models: model,
+        models,
         priority,
         key,
         baseUrl: `${base}/${name}`,
@@ -166,6 +169,65 @@ describe.each(FAMILIES)("$family", ({ type, model, submit, sent, poll, body }) =
     nowMs += 60_000;
     await pollTasks(g.app.deps);
     expect(seen.slice(2)).toEqual([`/two${poll} first`, `/two${poll} second`, `/two${poll} second`]);
+  });
+
+  test("are not lost while their own account fails, whatever others answer", async () => {
+    await endAll();
+    refusals.set("first", 429);
+    const [, answer] = await send();
+    const id = answer["result"] ?? answer["data"];
+    const { drawings, tasks } = g.app.deps.db.t;
+    const { orm } = g.app.deps.db;
+    const progressOf = async (): Promise<string | undefined> => {
+      const rows = [...(await orm.select().from(drawings)), ...(await orm.select().from(tasks))];
+      return rows.find((row) => ("mjId" in row ? row.mjId : row.taskId) === id)?.progress;
+    };
+    // Another account that fails holds it up no more than one that does not know it.
+    refusals.set("first", 500);
+    nowMs += 60_000;
+    seen.length = 0;
+    await pollTasks(g.app.deps);
+    expect(seen).toEqual([`/two${poll} first`, `/two${poll} second`]);
+    refusals.clear();
+    for (const status of [403, 500]) {
+      refusals.set("second", status);
+      nowMs += 11 * 3_600_000;
+      seen.length = 0;
+      await pollTasks(g.app.deps);
+      expect([...seen].sort()).toEqual([`/two${poll} first`, `/two${poll} second`]);
+      expect(await progressOf()).not.toBe("100%");
+    }
+    // Its own account has forgotten it.
+    refusals.clear();
+    accounts.delete(String(id));
+    nowMs += 3 * 3_600_000;
+    await pollTasks(g.app.deps);
+    expect(await progressOf()).toBe("100%");
+  });
+
+  test("are followed up with the key that made them, also where another one would be asked first", async () => {
+    refusals.set("first", 429);
+    const [, answer] = await send();
+    const id = String(answer["result"] ?? answer["data"]);
+    refusals.clear();
+    nowMs += 700_000;
+    seen.length = 0;
+    const isSong = "data" in answer;
+    const follow = isSong ? { continue_clip_id: "clip", task_id: id } : { taskId: id, prompt: "more" };
+    const path = isSong ? submit : "/mj/submit/modal";
+    expect((await g.post(path, follow)).status).toBe(200);
+    expect(seen).toEqual([`/two${isSong ? sent : "/mj/submit/modal"} second`]);
+    // Switched off, it is asked no more.
+    const { orm, t } = g.app.deps.db;
+    const own = g.app.deps.routing.channel(ids["two"] ?? 0)?.keyRows[1]?.id ?? 0;
+    await orm
+      .update(t.channelKeys)
+      .set({ status: 2 })
+      .where(eq(t.channelKeys.id, own))
+      .returning({ id: t.channelKeys.id });
+    await g.app.deps.routing.reload();
+    await g.post(path, follow);
+    expect(seen.at(-1)).toEndWith(" first");
   });
 
   test("leave a key alone that failed three times, a channel whose other key fails too, and each attempt leaves an error row", async () => {

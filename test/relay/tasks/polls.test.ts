@@ -321,6 +321,32 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect([after.quota, after.used]).toEqual([before.quota, before.used]);
     });
 
+    test("a drawing whose upstream is away is not lost for a day: it may be drawn, and billed", async () => {
+      const before = await g.balance();
+      const [id, lost] = [await imagine(), await imagine()];
+      isDown = true;
+      await poll(2 * HOUR_MS);
+      expect(await fetched(id)).toMatchObject({ progress: "0%", failReason: "" });
+      await poll(20 * HOUR_MS);
+      expect((await fetched(lost))["progress"]).toBe("0%");
+      isDown = false;
+      upstream.set(id, { progress: "100%", status: "SUCCESS" });
+      await poll(HOUR_MS);
+      expect((await fetched(id))["status"]).toBe("SUCCESS");
+      expect(await fetched(lost)).toMatchObject({
+        status: "FAILURE",
+        failReason: "上游任务超时（超过1小时）",
+      });
+      const silent = await imagine();
+      isDown = true;
+      await poll(26 * HOUR_MS);
+      expect(await fetched(silent)).toMatchObject({
+        status: "FAILURE",
+        failReason: "上游任务超时（超过25小时）",
+      });
+      expect(before.quota - (await g.balance()).quota).toBe(50_000);
+    });
+
     test("a key that the task's charge used up can be used again after the refund", async () => {
       const { id: tokenId, key } = await g.app.createToken(g.user.id, {
         remainQuota: 50_000,

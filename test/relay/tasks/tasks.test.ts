@@ -3,12 +3,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { eq } from "drizzle-orm";
+import { eq, inArray } from "drizzle-orm";
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { pollTasks } from "../../../src/relay/tasks/poll.ts";
 import { replayLog } from "../../support/replayed.ts";
 import { startGateway } from "../support.ts";
 import type { Gateway } from "../support.ts";
+import { createPictures } from "../../../src/relay/tasks/midjourney-picture.ts";
 
 type Json = Record<string, unknown>;
 
@@ -207,6 +208,14 @@ for (const database of ["sqlite", "postgres"] as const) {
           "PNG",
         ]);
         expect((await fetch(`${g.app.url}/mj/image/unknown`)).status).toBe(400);
+        // Nobody else has the place of a picture that has not left yet.
+        const pictures = createPictures(g.app.deps);
+        const ask = () => pictures(new Request(`${g.app.url}/mj/image/${id}`), id);
+        const open = await Promise.all(Array.from({ length: 16 }, ask));
+        expect(open.map((each) => each.status)).toEqual(open.map(() => 200));
+        expect((await ask()).status).toBe(503);
+        await open.pop()?.body?.cancel();
+        for (const each of [...open, await ask()]) expect(await each.text()).toBe("PNG");
         // Ended is ended.
         upstream.set(id, { progress: "100%", status: "FAILURE", failReason: "late" });
         const before = await sums();
@@ -264,13 +273,15 @@ for (const database of ["sqlite", "postgres"] as const) {
         ],
         [{ code: 22, result: "queued" }, 1, PRICE],
         [{ code: 23, description: "queue full" }, 23, 0],
-        [{ code: 24, description: "banned" }, 24, 0],
+        [{ code: 24, description: "banned at https://drawer.internal:8080/mj" }, 24, 0],
         [{ code: 4, description: "bad" }, 4, 0],
       ])("the answer %j reaches the client as code %d and costs %d", async (body, code, cost) => {
         const before = await sums();
         reply = { body };
         const [status, answer] = await post("/mj/submit/imagine", { prompt: "x" });
         expect([status, answer["code"]]).toEqual([200, code]);
+        // Where the upstream is does not leave.
+        expect(JSON.stringify(answer)).not.toMatch(/drawer\.internal|http:\/\/x\//);
         expect((before.quota ?? 0) - ((await sums()).quota ?? 0)).toBe(cost);
       });
 
@@ -303,6 +314,23 @@ for (const database of ["sqlite", "postgres"] as const) {
         }
       });
 
+      test("what follows no task names none on its way, and hooks go by no spelling", async () => {
+        const id = await imagine();
+        upstream.set(id, { progress: "100%", status: "SUCCESS" });
+        await poll();
+        seen.length = 0;
+        await post("/mj/submit/imagine", { prompt: "x", taskId: "somebody's", NotifyHook: "http://x", a: 1 });
+        await post("/mj/submit/simple-change", { content: `${id} R`, taskId: "somebody's" });
+        await post("/mj/submit/modal", { taskId: id, prompt: "x" });
+        await post("/suno/submit/lyrics", { prompt: "x", task_id: "somebody's" });
+        expect(seen.map(({ body }) => body)).toEqual([
+          { prompt: "x", a: 1 },
+          { content: `${id} R` },
+          { taskId: id, prompt: "x" },
+          { prompt: "x" },
+        ]);
+      });
+
       test.each<[string, Json, string]>([
         ["imagine", {}, "prompt_is_required"],
         ["change", {}, "task_id_is_required"],
@@ -316,6 +344,11 @@ for (const database of ["sqlite", "postgres"] as const) {
         ["action", { taskId: "x", customId: "MJ::Dance" }, "unknown_action:MJ::Dance"],
         ["change", { taskId: "x", action: "REROLL" }, "task_not_found"],
         ["dance", {}, "unknown_relay_action"],
+        // Whose task it is, what is done and what it costs are read alike by everybody.
+        ["modal", { taskId: 7, prompt: "x" }, "task_id_must_be_a_string"],
+        ["modal", { taskid: "x" }, "unknown_field:taskid"],
+        ["imagine", { prompt: "x", task_id: "x" }, "unknown_field:task_id"],
+        ["change", { taskId: "x", action: "REROLL", Action: "UPSCALE" }, "unknown_field:Action"],
       ])("%s %j is refused as %s", async (kind, body, description) => {
         const before = await sums();
         expect(await post(`/mj/submit/${kind}`, body)).toEqual([
@@ -426,6 +459,20 @@ for (const database of ["sqlite", "postgres"] as const) {
           { status: "SUCCESS", progress: "100%", finish_time: 99, data: [{ id: "clip" }] },
         ]);
         expect((await post("/suno/fetch", { ids: ["unknown"] }))[1]["data"]).toBeNull();
+        // An answer has an end, which is said; in parts all of it can be had.
+        const { tasks } = g.app.deps.db.t;
+        const [row] = await g.app.deps.db.orm.select().from(tasks).where(eq(tasks.taskId, id));
+        if (!row) throw new Error("no task");
+        const { id: _, ...rest } = row;
+        const ids = Array.from({ length: 20 }, (__, at) => `large-${at}`);
+        const data = JSON.stringify("x".repeat(1_900_000));
+        for (const taskId of ids) await g.app.deps.db.orm.insert(tasks).values({ ...rest, taskId, data });
+        expect(await post("/suno/fetch", { ids })).toMatchObject([
+          413,
+          { error: { code: "tasks_too_large" } },
+        ]);
+        expect((await post("/suno/fetch", { ids: ids.slice(0, 10) }))[1]["data"]).toHaveLength(10);
+        await g.app.deps.db.orm.delete(tasks).where(inArray(tasks.taskId, ids));
         expect((await post("/suno/fetch", { ids: [] }))[1]["data"]).toEqual([]);
       });
 

@@ -142,6 +142,20 @@ describe("reading", () => {
     expect(event?.data.length).toBe(144 * 64 * 1024);
   });
 
+  test("what is kept beside events has an end: comments alone are no stream", () => {
+    const reader = createSseReader({ keepBytes: true, maxLineBytes: 1000 });
+    const comment = bytesOf(`: ${"x".repeat(200)}\n\n`);
+    expect(() => {
+      for (let i = 0; i < 100; i++) reader.push(comment);
+    }).toThrow("stream_line_too_long");
+    // An event as large as one may be, with comments before it, is none of that.
+    const other = createSseReader({ keepBytes: true, maxLineBytes: 1000 });
+    for (let i = 0; i < 3; i++) {
+      other.push(comment);
+      expect(other.push(bytesOf(`data: ${"y".repeat(990)}\n\n`))).toHaveLength(1);
+    }
+  });
+
   test("a chunk that is one event is handed out as it came, and reads as it does among others", () => {
     for (const text of Object.values(STREAMS)) {
       const whole = read([bytesOf(text)]);

@@ -150,6 +150,8 @@ describe("refused:", () => {
     ["two names", part(`${good}; name="b"`)],
     ["a name in another form", part("Content-Disposition: form-data; name*=utf-8''a")],
     ["a parameter in pieces", part(`Content-Disposition: form-data; name="a" b="c"`)],
+    ["a boundary behind a bare line feed", `--xYz\r\n${good}\r\n\r\nx\n--xYz\r\n${good}\r\n\r\nx\r\n--xYz--`],
+    ["a line feed in a head", part(`Content-Type: a/b\nContent-Disposition: form-data; name="b"\r\n${good}`)],
     ["a head that goes on", part(`${good}\r\n ; name="b"`)],
     ["an encoded part", part(`${good}\r\nContent-Transfer-Encoding: base64`)],
     ["a head without end", `--xYz\r\n${good}${"y".repeat(10_000)}`],

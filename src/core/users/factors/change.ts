@@ -2,7 +2,6 @@
 import { and, eq, sql } from "drizzle-orm";
 import { q } from "../../../db/database.ts";
 import type { Orm, Steps } from "../../../db/database.ts";
-import { Role } from "../../../shared/enums.ts";
 import { refuse } from "../../../shared/failures.ts";
 import type { AuditAction, AuditParams } from "../../../shared/audit-actions.ts";
 import type { Deps, UserAccount } from "../../deps.ts";
@@ -12,6 +11,7 @@ import { forgetDevices } from "../devices.ts";
 import { letterLanguage, letterOf, siteLink } from "../letter-form.ts";
 import { factorWords } from "../letter-texts.ts";
 import { postSteps, sendSoon } from "../outbox.ts";
+import { assertOutranks } from "../rank.ts";
 import { lastOwnSteps } from "../providers/methods.ts";
 import { lockUserSteps, markFactorSteps, removeFactorSteps } from "./factor-rows.ts";
 import type { FactorTold } from "./factor-rows.ts";
@@ -107,7 +107,10 @@ export async function removeOwnPasskey(
   await deps.accounts.userChanged(actor.id);
 }
 
-/** By a higher rank: factors go, every session ends, the owner is told. Throws `user_missing`, `user_rank_update`. */
+/**
+ * By a higher rank: factors go, every session ends, the owner is told. Root's own go by the own account's calls, which keep the
+ * last way in and ask for proof. Throws `user_missing`, `user_rank_update`.
+ */
 export async function resetFactors(
   deps: ChangeDeps,
   actor: UserAccount,
@@ -118,7 +121,8 @@ export async function resetFactors(
   const { users } = deps.db.t;
   const [row] = await deps.db.orm.select().from(users).where(eq(users.id, userId));
   if (!row) throw refuse("user_missing");
-  if (actor.role !== Role.root && row.role >= actor.role) throw refuse("user_rank_update");
+  if (actor.id === userId) throw refuse("user_rank_update");
+  assertOutranks(actor, row, "user_rank_update");
   await deps.db.atomic(function* (tx) {
     yield* removeFactorSteps(tx, deps, userId, what);
     yield* q(

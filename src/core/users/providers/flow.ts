@@ -96,13 +96,19 @@ export async function startFlow(deps: FlowDeps, request: FlowRequest): Promise<P
   return { state, ...secrets, intent, startedAt: now, redirectUri: redirectUri(deps, provider ?? "") };
 }
 
+/** What somebody comes back to without a state. */
+interface StatelessReturn extends Omit<FlowReturn, "state" | "sessionId"> {
+  /** Of the session that began to bind; undefined: a sign-in, which belongs to no session. */
+  sessionId: string | undefined;
+}
+
 /**
- * Uses up what this session began with a provider that brings no state back (Telegram). Throws a Failure `oauth_state` where
- * there is nothing: a foreign link would bind a stranger's account.
+ * Uses up what this browser began with a provider that brings no state back (Telegram). Throws a Failure `oauth_state` where
+ * there is nothing: a foreign link would bind a stranger's account, or sign its reader in to one.
  */
 export async function returnWithoutState(
   deps: FlowDeps,
-  { provider, browser, sessionId }: Omit<FlowReturn, "state">,
+  { provider, browser, sessionId }: StatelessReturn,
 ): Promise<void> {
   const { authFlows } = deps.db.t;
   const now = nowSeconds(deps);
@@ -114,7 +120,7 @@ export async function returnWithoutState(
         eq(authFlows.kind, "oauth"),
         eq(authFlows.provider, provider),
         eq(authFlows.browserHash, sha256Hex(browser)),
-        eq(authFlows.sessionId, sessionId),
+        eq(authFlows.sessionId, sessionId ?? ""),
         isNull(authFlows.usedAt),
         gt(authFlows.expiresAt, now),
       ),

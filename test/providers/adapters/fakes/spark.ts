@@ -54,6 +54,10 @@ function speak(socket: ServerWebSocket<unknown>, prompt: string): void {
   socket.send(frame(0, { content: "", reasoning_content: "Hm." }));
   socket.send(frame(1, { content: "Hello" }));
   if (prompt === "hang") return;
+  if (prompt === "flood") {
+    for (let sent = 0; sent < 200; sent++) socket.send(frame(1, { content: "x".repeat(64 * 1024) }));
+    return;
+  }
   if (prompt === "cut") return socket.close();
   if (prompt === "late error") return void socket.send(problem(10_012));
   socket.send(frame(2, { content: " world" }, USAGE));

@@ -22,6 +22,7 @@ export const {
   channels,
   abilities,
   options,
+  sessionSecrets,
   redemptions,
   logs,
   rollups,

@@ -552,6 +552,12 @@ export function buildSchema(d: Dialect) {
     value: d.text().notNull().default(""),
   });
 
+  /** What signs sessions, where the operator gave nothing: one row, beside the options because no backup takes it along. */
+  const sessionSecrets = d.table("session_secrets", {
+    key: d.text().primaryKey(),
+    valueSealed: d.text().notNull(),
+  });
+
   const redemptions = d.table(
     "redemptions",
     {
@@ -1397,6 +1403,7 @@ export function buildSchema(d: Dialect) {
     channelKeys,
     abilities,
     options,
+    sessionSecrets,
     redemptions,
     logs,
     rollups,

@@ -30,6 +30,7 @@ const TABLES: Readonly<Record<TableName, "carried" | "left">> = {
   channelKeys: "carried",
   abilities: "carried",
   options: "carried",
+  sessionSecrets: "carried",
   redemptions: "carried",
   logs: "carried",
   rollups: "carried",

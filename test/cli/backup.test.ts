@@ -125,9 +125,7 @@ describe("the embedded database", () => {
     const books = openBooks({ dataDir });
     const logged = new Set((await books.log(2)).map(({ requestId }) => requestId));
     expect(before.filter((id) => !logged.has(id))).toEqual([]);
-    const [secrets] = await books.ask(
-      "select count(*) as n from options where key = 'internal:session_secret'",
-    );
+    const [secrets] = await books.ask("select count(*) as n from session_secrets");
     expect(secrets).toEqual({ n: 0 });
     const { used } = await books.balance(person.id);
 
@@ -457,7 +455,11 @@ describe("PostgreSQL by its own tools", () => {
     const typed = Bun.spawnSync(["sh", "-c", restoreLine], { env: { ...Bun.env, ...settings() } });
     expect([typed.exitCode, typed.stderr.toString()]).toEqual([0, ""]);
     expect((await site.books.log(2)).length).toBe(5);
+    // What signs sessions was in no dump: the next start makes another.
+    const signing = () => site.books.ask("select value_sealed from session_secrets");
+    expect(await signing()).toEqual([]);
     await site.server.restart();
+    expect(await signing()).toHaveLength(1);
     for (const id of [...before, ...after]) await site.row(id);
     await site.server.stop();
     expect(site.server.audit()).toMatchObject({ code: 0, text: expect.stringContaining("No difference") });

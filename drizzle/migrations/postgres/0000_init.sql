@@ -655,6 +655,11 @@ CREATE TABLE "rollups_by_user_model" (
 	CONSTRAINT "rollups_by_user_model_day_user_id_model_name_pk" PRIMARY KEY("day","user_id","model_name")
 );
 --> statement-breakpoint
+CREATE TABLE "session_secrets" (
+	"key" text PRIMARY KEY NOT NULL,
+	"value_sealed" text NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "sessions" (
 	"id" text PRIMARY KEY NOT NULL,
 	"user_id" bigint NOT NULL,

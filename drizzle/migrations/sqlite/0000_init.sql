@@ -705,6 +705,11 @@ CREATE TABLE `rollups_by_user_model` (
 	PRIMARY KEY(`day`, `user_id`, `model_name`)
 );
 --> statement-breakpoint
+CREATE TABLE `session_secrets` (
+	`key` text PRIMARY KEY NOT NULL,
+	`value_sealed` text NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE `sessions` (
 	`id` text PRIMARY KEY NOT NULL,
 	`user_id` integer NOT NULL,

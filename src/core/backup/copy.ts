@@ -15,13 +15,12 @@ import { findNodeId } from "../ledger/installation.ts";
 import { syncDirectory } from "../ledger/journal/files.ts";
 import { surveyAll } from "../ledger/journal/journal.ts";
 import { findStorePosition } from "../ledger/node-lease.ts";
-import { SESSION_SECRET_KEY } from "../options/seal-keys.ts";
 import { checkBooks, inventoryOf } from "./check.ts";
 import type { Inventory } from "./check.ts";
 import { hashFile, refuseFullDisk, syncFile } from "./files.ts";
 import { bundleName, newManifest, PARTIAL, writeManifest } from "./manifest.ts";
 import type { Manifest } from "./manifest.ts";
-import { DUMP_FILE, dumpTo, hasTool } from "./postgres-tools.ts";
+import { DUMP_FILE, dumpTo, hasTool, SESSION_SECRETS } from "./postgres-tools.ts";
 import { BackupRefused } from "./refusal.ts";
 import type { Refusal } from "./refusal.ts";
 import { removePartial, removeSuperfluous } from "./retention.ts";
@@ -185,7 +184,7 @@ async function copySqlite({ dataDir, secret }: BackupOrder, partial: string): Pr
   const copy = join(partial, SQLITE_FILE);
   copySqliteFile(join(dataDir, SQLITE_FILE), copy);
   // Whoever gets hold of the copy and the key must not sign sessions with it; people sign in again.
-  reviseSqliteFile(copy, [`delete from options where key = '${SESSION_SECRET_KEY}'`]);
+  reviseSqliteFile(copy, [`delete from ${SESSION_SECRETS}`]);
   syncFile(copy);
   const { inventory, findings } = await checkCopy(copy, secret);
   const hashed = hashFile(copy);

@@ -4,14 +4,22 @@ import { BackupRefused } from "./refusal.ts";
 
 export const DUMP_FILE = "weir.dump";
 
+/** The table of what signs sessions: whoever gets hold of a copy and its key must not sign with it; people sign in again. */
+export const SESSION_SECRETS = "session_secrets";
+
 /** Custom format: compressed, and pg_restore takes it apart. Owners differ from server to server. */
-const DUMP_FLAGS = ["-Fc", "--no-owner", "--no-privileges"] as const;
+const DUMP_FLAGS = [
+  "-Fc",
+  "--no-owner",
+  "--no-privileges",
+  `--exclude-table-data=*.${SESSION_SECRETS}`,
+] as const;
 /** All of it or nothing. */
 const RESTORE_FLAGS = ["--exit-on-error", "--single-transaction", "--no-owner", "--no-privileges"] as const;
 
 /** What an operator types in a shell in which DATABASE_URL is set. */
 export const dumpLine = (file: string): string =>
-  `pg_dump ${DUMP_FLAGS.join(" ")} -d "\${DATABASE_DIRECT_URL:-$DATABASE_URL}" -f "${file}"`;
+  `pg_dump ${DUMP_FLAGS.map((flag) => (flag.includes("*") ? `'${flag}'` : flag)).join(" ")} -d "\${DATABASE_DIRECT_URL:-$DATABASE_URL}" -f "${file}"`;
 
 export const restoreLine = (file: string): string =>
   `pg_restore ${RESTORE_FLAGS.join(" ")} -d "\${DATABASE_DIRECT_URL:-$DATABASE_URL}" "${file}"`;

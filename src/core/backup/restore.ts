@@ -14,7 +14,6 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
-import { eq } from "drizzle-orm";
 import { openAsIs, SQLITE_FILE } from "../../db/connect.ts";
 import type { ConnectSettings } from "../../db/connect.ts";
 import { holdDirectory } from "../../db/data-dir-lock.ts";
@@ -25,7 +24,6 @@ import { KEY_FILE, keyFingerprint } from "../kit/seal.ts";
 import { findNodeId, NODE_FILE } from "../ledger/installation.ts";
 import { syncDirectory } from "../ledger/journal/files.ts";
 import { JOURNAL_NAME } from "../ledger/journal/journal.ts";
-import { SESSION_SECRET_KEY } from "../options/seal-keys.ts";
 import { refuseSchema } from "./check.ts";
 import { checkCopy, checkDatabase } from "./copy.ts";
 import { hashFile, proveFile } from "./files.ts";
@@ -200,7 +198,8 @@ async function restorePostgres(
   try {
     if ((await schemaOf(db)) !== undefined) throw new BackupRefused("database_used");
     await restoreFrom(databaseUrl, join(bundle, file));
-    await db.orm.delete(db.t.options).where(eq(db.t.options.key, SESSION_SECRET_KEY));
+    // A dump that was made by hand may have it.
+    await db.orm.delete(db.t.sessionSecrets);
     const { findings } = await checkDatabase(db, secret, manifest.key.fingerprint);
     if (keepsKey) writeKey(dataDir, secret);
     syncDirectory(dataDir);

@@ -12,7 +12,7 @@ const NEWEST = 0.3;
 const GATHER_MS = 200;
 /**
  * While one batch follows another. A transaction costs the process two to three milliseconds, however few its entries are; at thirty
- * calls a second a quarter of a call's processor time went there. Other nodes, which look twice a second, still know within one.
+ * calls a second a sixth of a call's processor time went there. Other nodes, which look twice a second, still know within one.
  */
 const STEADY_MS = 350;
 const FOLLOWS_MS = 1000;

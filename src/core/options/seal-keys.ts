@@ -5,7 +5,6 @@ import type { Database } from "../../db/database.ts";
 import { createSealer } from "../kit/seal.ts";
 import type { Sealer, SealHeritage } from "../kit/seal.ts";
 
-export const SESSION_SECRET_KEY = "internal:session_secret";
 export const SEAL_CHECK_KEY = "internal:seal_check";
 /** The key of hashes, once the encryption key has changed: they go on under the first one's. */
 export const MAC_KEY = "internal:mac_key";
@@ -110,6 +109,14 @@ function readSecret(text: string): ChangedSecret {
   return JSON.parse(text) as ChangedSecret;
 }
 
+/** The only row of its table. */
+const SESSION_ROW = "current";
+
+async function sealedSecret({ orm, t: { sessionSecrets } }: Database): Promise<string | undefined> {
+  const [row] = await orm.select().from(sessionSecrets).where(eq(sessionSecrets.key, SESSION_ROW));
+  return row?.valueSealed;
+}
+
 const newSecret = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url");
 
 /**
@@ -123,23 +130,23 @@ export async function sessionSecret(
 ): Promise<string> {
   if (fromEnv !== "") return fromEnv;
   await db.orm
-    .insert(db.t.options)
-    .values({ key: SESSION_SECRET_KEY, value: seal.seal("option", newSecret()) })
+    .insert(db.t.sessionSecrets)
+    .values({ key: SESSION_ROW, valueSealed: seal.seal("option", newSecret()) })
     .onConflictDoNothing();
-  const sealed = (await internalRow(db, SESSION_SECRET_KEY)) ?? "";
+  const sealed = (await sealedSecret(db)) ?? "";
   const { secret, before, until } = readSecret(seal.open("option", sealed));
   return before !== "" && until > nowSeconds ? `${secret},${before}` : secret;
 }
 
 /** A new one signs from the next start on; the one before is taken until then. False: none was ever made. */
 export async function changeSessionSecret(db: Database, seal: Sealer, until: number): Promise<boolean> {
-  const sealed = await internalRow(db, SESSION_SECRET_KEY);
+  const sealed = await sealedSecret(db);
   if (sealed === undefined) return false;
   const { secret: before } = readSecret(seal.open("option", sealed));
   const changed: ChangedSecret = { secret: newSecret(), before, until };
   await db.orm
-    .update(db.t.options)
-    .set({ value: seal.seal("option", JSON.stringify(changed)) })
-    .where(eq(db.t.options.key, SESSION_SECRET_KEY));
+    .update(db.t.sessionSecrets)
+    .set({ valueSealed: seal.seal("option", JSON.stringify(changed)) })
+    .where(eq(db.t.sessionSecrets.key, SESSION_ROW));
   return true;
 }

@@ -11,6 +11,7 @@ import { mayHoldSealed } from "../../protocol/openai-responses/references.ts";
 import { hasForeignProof } from "../../protocol/signatures.ts";
 import { requireServed, routeFor } from "../../providers/address.ts";
 import type { FoundRoute } from "../../providers/address.ts";
+import { lostFields } from "../../providers/carried-fields.ts";
 import { providerOf } from "../../providers/catalog.ts";
 import type { ProviderRow } from "../../providers/define.ts";
 import { Failure } from "../../shared/failures.ts";
@@ -253,12 +254,18 @@ function requireUnchanged({ call, channel, found }: Target, model: string, tier:
   if (limit !== undefined) throw cannotCarry(limit);
 }
 
-const NOTHING: readonly string[] = [];
-
-/** What the operation's form has no words for, of a client whose own form the upstream does not take. */
-function leftBehind({ call, found }: Target): readonly string[] {
+/**
+ * What the upstream is not told of a body in the route's dialect: what its adapter has no words for, and what the client's
+ * own form said besides, where the upstream does not take that one.
+ */
+function leftBehind(
+  { call, found, mapped, key }: Target,
+  body: Readonly<Record<string, unknown>>,
+): readonly string[] {
   const { losses, dialect } = call.endpoint;
-  return losses === undefined || found.route.alsoSpeaks === dialect ? NOTHING : losses(call.body.json);
+  const lost = lostFields(found, body, { model: mapped, key });
+  if (losses === undefined || found.route.alsoSpeaks === dialect) return lost;
+  return [...losses(call.body.json), ...lost];
 }
 
 /** The client's own body, with single top-level fields replaced. */
@@ -320,8 +327,8 @@ function passPlan(target: Target): Plan {
   };
   write(limit);
   const told = tier ? [...tierNames(tier), ...built.dropped] : built.dropped;
-  const lost = leftBehind(target);
-  const dropped = lost.length === 0 ? told : [...lost, ...told];
+  const lost = leftBehind(target, sent.json);
+  const dropped = lost.length === 0 ? told : toldOnce([...lost, ...told]);
   return {
     channel,
     key: target.key,
@@ -405,6 +412,7 @@ function convertedPlan(target: Target, request: CanonicalRequest, leftOut: reado
     dropped: toldOnce([
       ...leftOut,
       ...dropped,
+      ...leftBehind(target, body),
       ...(tier ? tierNames(tier) : []),
       ...built.dropped,
       ...(ruled?.dropped ?? []),

@@ -1,6 +1,7 @@
 // Documents sorted by how well they fit a query, in the shapes of Jina and Cohere; one answer for both.
 // Refuses empty queries and lists with the codes that clients of this API know.
-import { asList, asNumber, asObject } from "../../protocol/json.ts";
+import type { JsonObject } from "../../protocol/canonical.ts";
+import { asList, asNumber, asObject, rest } from "../../protocol/json.ts";
 import { boundedCount, emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { checkNumbers, isObject, refused } from "./endpoint.ts";
@@ -52,12 +53,16 @@ async function ownUsage({ body, count }: AnswerFacts): Promise<Usage> {
   return usage;
 }
 
-/** Documents come back only where they were asked for; servers that forget them get help. */
-function resultOf(value: unknown, body: Json): Record<string, unknown> {
+/** Documents come back only where they were asked for; servers that forget them get help. What else is said of one stays. */
+function resultOf(value: unknown, body: Json): JsonObject {
   const result = asObject(value);
   const index = asNumber(result?.["index"]) ?? 0;
   const score = result?.["relevance_score"] ?? result?.["score"] ?? 0;
-  const shown: Record<string, unknown> = { index, relevance_score: score };
+  const shown: JsonObject = {
+    index,
+    relevance_score: score,
+    ...rest(result ?? {}, ["index", "relevance_score", "score", "document"]),
+  };
   const wants = body["return_documents"];
   const own = result?.["document"] ?? undefined;
   const given = wants === true ? (own ?? asList(body["documents"])[index]) : own;
@@ -72,10 +77,8 @@ function answer(json: unknown, { body, usage }: { body: Json; usage: Usage | und
   const prompt = usage?.input.fresh ?? 0;
   const completion = usage?.output.text ?? 0;
   const told = isObject(wire["usage"]) ? wire["usage"] : {};
-  const kept: Record<string, unknown> = {};
-  for (const key of ["id", "model", "meta"]) if (wire[key] !== undefined) kept[key] = wire[key];
   return {
-    ...kept,
+    ...rest(wire, ["results", "data", "usage"]),
     results: list.map((value) => resultOf(value, body)),
     usage: {
       ...told,

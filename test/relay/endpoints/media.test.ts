@@ -732,17 +732,18 @@ for (const database of ["sqlite", "postgres"] as const) {
 
       test("Jina's shape: results and usage", async () => {
         const results = [
-          { index: 2, relevance_score: 0.9, document: { text: "three" } },
+          { index: 2, relevance_score: 0.9, document: { text: "three" }, embedding: [0.5] },
           { index: 0, relevance_score: 0.1 },
         ];
-        g.upstream.script(reply({ model: "m", results, usage: { total_tokens: 15 } }));
+        g.upstream.script(reply({ model: "m", object: "list", results, usage: { total_tokens: 15 } }));
         const { result, row } = await charged(async () =>
           (await g.post("/v1/rerank", { ...ask, top_n: 2, return_documents: true })).json(),
         );
         expect(result).toEqual({
           model: "m",
+          object: "list",
           results: [
-            { index: 2, relevance_score: 0.9, document: { text: "three" } },
+            { index: 2, relevance_score: 0.9, document: { text: "three" }, embedding: [0.5] },
             { index: 0, relevance_score: 0.1, document: { text: "one" } },
           ],
           usage: { total_tokens: 15, prompt_tokens: 15, completion_tokens: 0 },

@@ -264,6 +264,28 @@ describe("what cannot carry over", () => {
     expect((await g.lastCharge())?.other["dropped"]).toEqual(["frequency_penalty", "seed"]);
   });
 
+  test("is listed, too, where a provider with a protocol of its own has no word for it, and lengths of vectors are refused", async () => {
+    await g.app.createChannel({ type: 24, baseUrl: g.upstream.url, models: "imagen-4" });
+    await g.app.createChannel({ type: 35, baseUrl: g.upstream.url, models: "embo-01" });
+    await g.app.createChannel({ type: 34, baseUrl: g.upstream.url, models: "command-a" });
+    const json = { "content-type": "application/json" };
+    const pictures = { predictions: [{ bytesBase64Encoded: "aGk=", mimeType: "image/png" }] };
+    g.upstream.always({ headers: json, steps: [JSON.stringify(pictures)] });
+    await g.client.images.generate({ model: "imagen-4", prompt: "a square", quality: "hd", style: "vivid" });
+    expect((await g.lastCharge())?.other["dropped"]).toEqual(["quality", "style"]);
+
+    g.upstream.always({ headers: json, steps: [JSON.stringify({ text: "hi", finish_reason: "COMPLETE" })] });
+    await g.chat({ model: "command-a", seed: 7, logit_bias: { 1: 1 } });
+    expect((await g.lastCharge())?.other["dropped"]).toEqual(["logit_bias"]);
+    await g.post("/v1/messages", { model: "command-a", ...SIMPLE, metadata: { user_id: "u" } });
+    expect((await g.lastCharge())?.other["dropped"]).toEqual(["user"]);
+
+    g.upstream.reset();
+    const refused = await g.post("/v1/embeddings", { model: "embo-01", input: "a", dimensions: 8 });
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("dimensions")]);
+    expect(g.upstream.requests).toEqual([]);
+  });
+
   test("is asked of a channel that speaks the dialect when there is one", async () => {
     const model = "shared-model";
     await g.app.createChannel({ type: 14, baseUrl: g.upstream.url, models: model, priority: 10 });

@@ -79,6 +79,7 @@ const CARRIED: Readonly<Record<string, Partial<Record<Operation, CarriedBy>>>> =
     embeddings: only(...TEXTS),
   },
   bedrock: {
+    messages: { but: ["service_tier", "inference_geo"] },
     chat: ({ model }) =>
       THINKS_BY_EFFORT.test(model) ? only(...CONVERSE, "reasoning_effort") : only(...CONVERSE),
   },

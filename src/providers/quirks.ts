@@ -17,11 +17,16 @@ export interface Patched {
   body: JsonBody;
   /** Top-level keys whose value differs from the input's; one that is missing in `body` was removed. */
   changed: string[];
+  /** Names of what the client asked for and the provider is not told, or told otherwise. */
+  dropped: readonly string[];
 }
 
 type Draft = Record<string, unknown>;
 
 const DEFAULT_OPERATIONS: readonly Operation[] = ["chat", "completions"];
+const NOTHING: readonly string[] = [];
+/** Asked for all the same: by the relay's own hand (form of vectors, documents of a result), or of `refuse-above` before. */
+const KEPT_OTHERWISE: ReadonlySet<string> = new Set(["n", "encoding_format", "return_documents"]);
 const EFFORT = /-(high|medium|low)$/;
 const SEARCH_SUFFIX = "-search";
 const DATA_URL = /^data:[^,]*;base64,/;
@@ -104,6 +109,31 @@ function searchOnline(draft: Draft): void {
   };
 }
 
+/** Whose words a patch is about to leave out or to change: false and null ask for nothing that is not there anyway. */
+function untoldBy(draft: Draft, quirk: Quirk): string[] {
+  const asks = (field: string): boolean =>
+    isSet(draft[field]) && draft[field] !== false && !KEPT_OTHERWISE.has(field);
+  switch (quirk.patch) {
+    case "omit":
+      return quirk.fields.filter(asks);
+    case "set":
+      return asks(quirk.field) && draft[quirk.field] !== quirk.value && isForced(draft, quirk)
+        ? [quirk.field]
+        : [];
+    case "bound": {
+      const bounded = { ...draft };
+      bound(bounded, quirk);
+      return bounded[quirk.field] === draft[quirk.field] ? [] : [quirk.field];
+    }
+    default:
+      return [];
+  }
+}
+
+function isForced(draft: Draft, quirk: Extract<Quirk, { patch: "set" }>): boolean {
+  return quirk.when !== "not-streaming" || draft["stream"] !== true;
+}
+
 function apply(draft: Draft, quirk: Quirk, operation: Operation): void {
   switch (quirk.patch) {
     case "effort-suffix":
@@ -127,7 +157,7 @@ function apply(draft: Draft, quirk: Quirk, operation: Operation): void {
       if (Number(draft[quirk.field]) > quirk.max) throw cannotCarry(quirk.field);
       return;
     case "set":
-      if (quirk.when !== "not-streaming" || draft["stream"] !== true) draft[quirk.field] = quirk.value;
+      if (isForced(draft, quirk)) draft[quirk.field] = quirk.value;
       return;
     case "as-list":
       if (typeof draft[quirk.field] === "string") draft[quirk.field] = [draft[quirk.field]];
@@ -168,21 +198,27 @@ function patchStreamOptions(draft: Draft, row: ProviderRow, context: PatchContex
 export function patchBody(row: ProviderRow, body: JsonBody, context: PatchContext): Patched {
   const { operation } = context;
   const dialect = row.operations[operation]?.dialect;
-  if (dialect !== "openai-chat" && dialect !== "openai-responses") return { body, changed: [] };
+  if (dialect !== "openai-chat" && dialect !== "openai-responses")
+    return { body, changed: [], dropped: NOTHING };
   const model = typeof body["model"] === "string" ? body["model"] : "";
   let draft: Draft | undefined;
+  let dropped = NOTHING;
   for (const quirk of row.quirks) {
     if (!(quirk.on ?? DEFAULT_OPERATIONS).includes(operation)) continue;
     if (quirk.models && !quirk.models.test(model)) continue;
-    apply((draft ??= { ...body }), quirk, operation);
+    draft ??= { ...body };
+    const untold = untoldBy(draft, quirk);
+    if (untold.length > 0) dropped = [...dropped, ...untold];
+    apply(draft, quirk, operation);
   }
   // Most bodies: nothing to patch, nothing to compare.
-  if (!draft && body["stream"] !== true && body["stream_options"] === undefined) return { body, changed: [] };
+  if (!draft && body["stream"] !== true && body["stream_options"] === undefined)
+    return { body, changed: [], dropped };
   draft ??= { ...body };
   patchStreamOptions(draft, row, context);
   const keys = new Set([...Object.keys(body), ...Object.keys(draft)]);
   const changed = [...keys].filter(
     (key) => Object.hasOwn(draft, key) !== Object.hasOwn(body, key) || draft[key] !== body[key],
   );
-  return changed.length === 0 ? { body, changed } : { body: draft, changed };
+  return { body: changed.length === 0 ? body : draft, changed, dropped };
 }

@@ -35,7 +35,7 @@ export interface ProviderRequest {
   body: JsonBody | undefined;
   /** Top-level keys of the body that the provider's patches changed or removed. */
   changed: string[];
-  /** What the rules of the model left out or changed, as a log row tells it. */
+  /** What the provider's patches and the rules of the model left out or changed, as a log row tells it. */
   dropped: readonly string[];
 }
 
@@ -64,12 +64,13 @@ export function buildUpstreamRequest(
   const named = patched.body?.["model"];
   const model = typeof named === "string" && changed.includes("model") ? named : call.model;
   let { body } = patched;
-  let dropped = NOTHING;
+  let dropped = patched.dropped ?? NOTHING;
   if (body && call.ruled) {
     const ruling = applyModelRules(row, operation, model, body, call.ruled);
     if (ruling) {
       for (const key of ruling.changed) if (!changed.includes(key)) changed.push(key);
-      ({ body, dropped } = ruling);
+      ({ body } = ruling);
+      dropped = [...dropped, ...ruling.dropped];
     }
   }
   const deployment = deploymentName(row, channel, model);

@@ -272,6 +272,19 @@ test("zero, false and null survive in every field that no rule concerns", () => 
   }
 });
 
+test("what a provider is not told of a request, or told otherwise, is named; what asks for nothing is not", () => {
+  const dropped = (type: number, body: Record<string, unknown>, operation: Operation) =>
+    patchBody(row(type), { model: "m", ...body }, { operation }).dropped;
+  expect(dropped(42, { logit_bias: { 1: 1 }, logprobs: false, user: null, store: true }, "chat")).toEqual([
+    "logit_bias",
+    "store",
+  ]);
+  expect(dropped(42, { input: "a", user: "u", encoding_format: "base64" }, "embeddings")).toEqual(["user"]);
+  expect(dropped(17, { enable_thinking: true, top_p: 1 }, "chat")).toEqual(["top_p", "enable_thinking"]);
+  expect(dropped(17, { enable_thinking: true, top_p: 0.5, stream: true }, "chat")).toEqual([]);
+  expect(dropped(34, { top_n: 2, return_documents: false }, "rerank")).toEqual([]);
+});
+
 test("what a provider makes one of is refused by name above one, and left alone below", () => {
   expect(() => patched(45, { model: "doubao-seedream", n: 2 }, "image-generations")).toThrow(
     "unsupported_field",

@@ -328,7 +328,7 @@ function passPlan(target: Target): Plan {
   write(limit);
   const told = tier ? [...tierNames(tier), ...built.dropped] : built.dropped;
   const lost = leftBehind(target, sent.json);
-  const dropped = lost.length === 0 ? told : [...lost, ...told];
+  const dropped = lost.length === 0 ? told : toldOnce([...lost, ...told]);
   return {
     channel,
     key: target.key,

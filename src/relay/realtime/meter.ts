@@ -95,12 +95,16 @@ function bytesPerSecond(format: unknown): number {
   return (rate >= 8000 && rate <= 48_000 ? rate : PCM_RATE) * BYTES_PER_SAMPLE;
 }
 
-const HEARD_DELTA = "conversation.item.input_audio_transcription.delta";
+/** Parts of a transcription, by the member that holds their words. */
+const HEARD_PARTS: ReadonlyMap<string, string> = new Map([
+  ["conversation.item.input_audio_transcription.delta", "delta"],
+  ["conversation.item.input_audio_transcription.segment", "text"],
+]);
 const HEARD = "conversation.item.input_audio_transcription.completed";
 
 /** Whether the frame carries a part of an answer, or of what was heard. */
 export function isOutput({ type, audioBytes }: RealtimeEvent): boolean {
-  return audioBytes !== undefined || TEXT_DELTAS.has(type) || type === HEARD_DELTA;
+  return audioBytes !== undefined || TEXT_DELTAS.has(type) || HEARD_PARTS.has(type);
 }
 
 /** The model that a frame of the client asks to transcribe its sound; undefined: it names none. */
@@ -204,7 +208,7 @@ export class TurnMeter {
         id: asString(response?.["id"]) ?? "",
         usage: usage ? usageOfBoth(this.#heard, usage) : this.reported,
       };
-    } else if (type === HEARD_DELTA) this.#hearing.add(json?.["delta"]);
+    } else if (HEARD_PARTS.has(type)) this.#hearing.add(json?.[HEARD_PARTS.get(type) ?? ""]);
     else if (type === HEARD && json !== undefined) return this.#hear(json);
     return undefined;
   }

@@ -314,6 +314,7 @@ test("a session that transcribes is charged for each finished transcription", as
 describe("what an ordinary session hears is charged too:", () => {
   const COMPLETED = "conversation.item.input_audio_transcription.completed";
   const DELTA = "conversation.item.input_audio_transcription.delta";
+  const SEGMENT = "conversation.item.input_audio_transcription.segment";
   const HEARD = {
     type: "tokens",
     input_tokens: 20,
@@ -381,9 +382,10 @@ describe("what an ordinary session hears is charged too:", () => {
       await say({ type: COMPLETED, item_id: "a", transcript: "hello over there" });
       await tell({ type: "input_audio_buffer.append", audio: "A".repeat((3 * 48_000 * 4) / 3) });
       await say({ type: DELTA, item_id: "b", delta: "hello" });
+      await say({ type: SEGMENT, item_id: "b", text: " again" });
     });
     expect(rows).toHaveLength(1);
-    expect(rows[0]?.other).toMatchObject({ estimated: true, audio_input: 166 + 83, text_output: 4 + 1 });
+    expect(rows[0]?.other).toMatchObject({ estimated: true, audio_input: 166 + 83, text_output: 4 + 2 });
   });
   test("by a model that the key may use only", async () => {
     const { key } = await g.app.createToken(g.user.id, {

@@ -221,6 +221,7 @@ function sessionParts(
       lease.used(promptTokens(usage) + completionTokens(usage));
       usual.learn(model, completionTokens(usage));
     },
+    chargedHeard: (usage) => lease.used(promptTokens(usage) + completionTokens(usage)),
     ...admissionChecks(deps, request, caller, { model, address: parts.visitors.addressOf(request) }),
     ended: (session) => {
       lease.release();

@@ -16,11 +16,13 @@ import { drainingFailure } from "../call/call.ts";
 import type { AttemptNote } from "../call/call.ts";
 import { isCut } from "../wire/stream-end.ts";
 import type { Frame, UpstreamSocket } from "./connect.ts";
+import { chargeHeard } from "./heard-charge.ts";
 import { isOutput, readEvent, transcriptionModel, TurnMeter } from "./meter.ts";
-import type { RealtimeEvent, TurnEnd } from "./meter.ts";
+import type { HeardEnd, RealtimeEvent, TurnEnd } from "./meter.ts";
 import { chargeTurn } from "./turn-charge.ts";
 import { AHEAD_TOKENS, coverTurn, goodbyeOf, tokensOf } from "./turn-hold.ts";
 import type { TurnCover, TurnHold } from "./turn-hold.ts";
+import { transcriberPrice } from "./turn-pricing.ts";
 import { asFailure, encodeFailure } from "../wire/render-failure.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
 
@@ -30,9 +32,11 @@ const LOW_WATER_BYTES = 256 * 1024;
 /** How long a response may go on once nobody waits for it: enough to hear what it cost. */
 const DRAIN_MS = 2000;
 const MAX_REMEMBERED_RESPONSES = 64;
+/** Names of models that do nothing but write down what they hear. */
+const SPEECH_TO_TEXT = /whisper|-transcribe\b|-asr\b/i;
 
 export interface SessionParts {
-  deps: Pick<Deps, "logger" | "costs" | "clock" | "observer" | "routing">;
+  deps: Pick<Deps, "logger" | "costs" | "clock" | "observer" | "routing" | "prices" | "ledger">;
   counter: TokenCounter;
   requestId: string;
   language: Language;
@@ -52,6 +56,8 @@ export interface SessionParts {
   firstTurn: TurnHold;
   /** A turn was charged: answers of the model are that long. */
   charged: (usage: Usage) => void;
+  /** A transcription beside responses was charged by itself. */
+  chargedHeard: (usage: Usage) => void;
   /** Holds back for the next turn, which reads what was charged last; throws failures of kinds quota and limit. */
   openTurn: (
     requestId: string,
@@ -106,7 +112,9 @@ export class RealtimeSession implements SocketHandlers {
 
   constructor(private readonly parts: SessionParts) {
     this.#turn = parts.firstTurn;
-    this.#meter = new TurnMeter(parts.isTranscription);
+    const isPriced = (transcriber: string): boolean =>
+      transcriberPrice(parts.deps, parts.caller, transcriber) !== undefined;
+    this.#meter = new TurnMeter(parts.isTranscription, isPriced);
   }
 
   /** Everything is recorded and both sockets are closed. */
@@ -165,10 +173,13 @@ export class RealtimeSession implements SocketHandlers {
     this.#forward(socket, message);
   }
 
-  /** A second model in the session, which transcribes its sound, is one of those that the key may use, or not asked for. */
+  /**
+   * A second model in the session, which transcribes its sound, goes with the session's own, and what it costs is charged; of
+   * a name that may be any model's the key decides.
+   */
   #forbidden(event: RealtimeEvent): Failure | undefined {
     const named = transcriptionModel(event);
-    if (named === undefined) return undefined;
+    if (named === undefined || SPEECH_TO_TEXT.test(named)) return undefined;
     try {
       checkModel(this.parts.caller, named);
       return undefined;
@@ -250,7 +261,11 @@ export class RealtimeSession implements SocketHandlers {
     if (end && this.#isNew(end)) {
       this.#isBusy = true;
       this.parts.upstream.socket.pause();
-      this.#settling = this.#endTurn(frame, end);
+      const { transcriber, usage } = end;
+      const isHeard = transcriber !== undefined && usage !== null;
+      this.#settling = isHeard
+        ? this.#endHeard(frame, { ...end, usage, transcriber })
+        : this.#endTurn(frame, end);
       return;
     }
     this.#pass(event.type === "error" ? this.#cleaned(frame, event) : frame);
@@ -293,6 +308,32 @@ export class RealtimeSession implements SocketHandlers {
     this.#isBusy = false;
     if (!this.#meter.isResponding) this.#nowQuiet();
     this.#goOn();
+  }
+
+  /** Charges a transcription that has a price of its own, then passes its last frame on; the turn goes on. */
+  async #endHeard(frame: Frame, heard: HeardEnd): Promise<void> {
+    try {
+      await this.#settleHeard(this.#goodbye?.reason ?? "completed", heard);
+      // What could not be charged by itself is not put off until a response comes: none may.
+      if (this.#meter.isOnlyHeard && !this.#meter.isResponding)
+        return await this.#endTurn(frame, { id: "", usage: this.#meter.reported });
+      this.#pass(frame);
+    } catch (error) {
+      const failure = asFailure(error);
+      this.#end({ reason: "completed", ...goodbyeOf(failure), failure });
+    }
+    this.#isBusy = false;
+    this.#goOn();
+  }
+
+  async #settleHeard(end: EndReason, heard: HeardEnd): Promise<void> {
+    const { parts } = this;
+    const turn = this.#turn;
+    if (!turn) return;
+    const requestId = this.#turnId();
+    if (await chargeHeard(parts.deps, { parts, requestId, heard, turn, end }))
+      parts.chargedHeard(heard.usage);
+    else this.#meter.keepHeard(heard.usage);
   }
 
   /** Lets the frames through that waited. */
@@ -408,9 +449,11 @@ export class RealtimeSession implements SocketHandlers {
       }
       // An amount that is being held back right now, or a turn that is being charged, comes first.
       while (this.#isBusy) await this.#settling;
+      const cut = this.#meter.cutHearing();
+      if (cut) await this.#settleHeard(reason, cut);
       if (this.#meter.sawOutput) await this.#settle(reason, this.#meter.reported);
-      else await this.#giveBack();
     } finally {
+      await this.#giveBack();
       const client = this.#client;
       if (client && failure) client.send(this.#errorEvent(failure));
       client?.close(code, closeReason(text));

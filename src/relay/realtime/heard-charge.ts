@@ -11,7 +11,7 @@ import { Failure } from "../../shared/failures.ts";
 import { completionTokens, promptTokens } from "../../shared/usage.ts";
 import { tellAnswered } from "../call/telling.ts";
 import type { HeardEnd } from "./meter.ts";
-import type { SessionParts } from "./session.ts";
+import type { SessionParts } from "./session-parts.ts";
 import { tokensOf } from "./turn-hold.ts";
 import type { TurnHold } from "./turn-hold.ts";
 import { transcriberPrice } from "./turn-pricing.ts";

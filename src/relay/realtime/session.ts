@@ -1,30 +1,25 @@
 // A running realtime session: frames pass both ways untouched, and every finished response is charged before its end is
 // passed on. Refuses to go on without an amount held back for the next turn, or once the key no longer works.
-import type { Channel } from "../../core/channels/rows.ts";
-import type { Deps } from "../../core/deps.ts";
 import type { EndReason } from "../../core/ledger/settle-policy.ts";
 import { CloseCode, closeReason, isSendableCode } from "../../http/sockets.ts";
 import type { ServerSocket, SocketHandlers } from "../../http/sockets.ts";
 import { scrub } from "../../protocol/classify.ts";
 import { asObject } from "../../protocol/json.ts";
-import type { Language } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { checkModel } from "../call/admission.ts";
-import type { Caller } from "../call/admission.ts";
 import { drainingFailure } from "../call/call.ts";
-import type { AttemptNote } from "../call/call.ts";
 import { isCut } from "../wire/stream-end.ts";
-import type { Frame, UpstreamSocket } from "./connect.ts";
+import type { Frame } from "./connect.ts";
 import { chargeHeard } from "./heard-charge.ts";
 import { isOutput, readEvent, transcriptionModel, TurnMeter } from "./meter.ts";
 import type { HeardEnd, RealtimeEvent, TurnEnd } from "./meter.ts";
+import type { SessionParts } from "./session-parts.ts";
 import { chargeTurn } from "./turn-charge.ts";
 import { AHEAD_TOKENS, coverTurn, goodbyeOf, tokensOf } from "./turn-hold.ts";
 import type { TurnCover, TurnHold } from "./turn-hold.ts";
 import { transcriberPrice } from "./turn-pricing.ts";
 import { asFailure, encodeFailure } from "../wire/render-failure.ts";
-import type { TokenCounter } from "../meter/token-count.ts";
 
 /** Bytes on the way to the upstream at which the client has to wait, and at which it may go on. */
 const HIGH_WATER_BYTES = 1024 * 1024;
@@ -34,47 +29,6 @@ const DRAIN_MS = 2000;
 const MAX_REMEMBERED_RESPONSES = 64;
 /** Names of models that do nothing but write down what they hear. */
 const SPEECH_TO_TEXT = /whisper|-transcribe\b|-asr\b/i;
-
-export interface SessionParts {
-  deps: Pick<Deps, "logger" | "costs" | "clock" | "observer" | "routing" | "prices" | "ledger">;
-  counter: TokenCounter;
-  requestId: string;
-  language: Language;
-  caller: Caller;
-  channel: Channel;
-  /** Of the channel's keys, from 0. */
-  keyIndex: number;
-  /** As requested: the name of the log. */
-  model: string;
-  upstreamModel: string;
-  attempts: readonly AttemptNote[];
-  isTranscription: boolean;
-  /** Bytes of the largest frame that a client may send. */
-  maxFrameBytes: number;
-  upstream: UpstreamSocket;
-  /** The first turn, held back before the upstream was called. */
-  firstTurn: TurnHold;
-  /** A turn was charged: answers of the model are that long. */
-  charged: (usage: Usage) => void;
-  /** A transcription beside responses was charged by itself. */
-  chargedHeard: (usage: Usage) => void;
-  /** Holds back for the next turn, which reads what was charged last; throws failures of kinds quota and limit. */
-  openTurn: (
-    requestId: string,
-    context: Usage | undefined,
-    outputLimit: number | undefined,
-  ) => Promise<TurnHold>;
-  /** Why a turn cannot go on whose hold could not be lengthened. */
-  refusal: (turn: TurnHold) => Failure;
-  /** A quick look: false when something about the key changed that `readmit` has to judge. */
-  isUnchanged: () => boolean;
-  /** Throws when the key, its owner or the model are no longer admitted. */
-  readmit: () => Promise<void>;
-  /** The session is over and everything is recorded. */
-  ended: (session: RealtimeSession) => void;
-  /** The client sends faster than the upstream takes: look again soon with `relieve`. */
-  congested: (session: RealtimeSession) => void;
-}
 
 const PAID: TurnCover = { isPaid: true, isAhead: true };
 

@@ -13,7 +13,7 @@ import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.t
 import type { Usage } from "../../shared/usage.ts";
 import { isCut } from "../wire/stream-end.ts";
 import type { TurnMeter } from "./meter.ts";
-import type { SessionParts } from "./session.ts";
+import type { SessionParts } from "./session-parts.ts";
 import type { TurnHold } from "./turn-hold.ts";
 
 interface EndedTurn {

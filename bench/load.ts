@@ -2,7 +2,7 @@
 // Takes one job as JSON in its argument, prints one JSON line. Refuses to retry: what fails is counted.
 
 import { type Connection, connect } from "./raw-client.ts";
-import { CHAT_MODEL, FAST, MARKS } from "./mock-upstream.ts";
+import { CHAT_MODEL, CHUNK_INTERVAL_MS, FAST, MARKS, STREAM_CHUNKS } from "./mock-upstream.ts";
 
 export interface Target {
   hostname: string;
@@ -22,7 +22,7 @@ export type Job =
   | { kind: "rate"; target: Target; perSecond: number; seconds: number; promptBytes?: number }
   | { kind: "paced"; target: Target; concurrency: number; total: number; rampMs: number }
   | { kind: "sockets"; target: Target; count: number; seconds: number }
-  | { kind: "streams"; target: Target; concurrency: number; total: number; rampMs: number }
+  | { kind: "streams"; target: Target; concurrency: number; total: number; rampMs: number; isBurst?: boolean }
   | { kind: "aborts"; target: Target; concurrency: number; total: number }
   | { kind: "slow"; target: Target; seconds: number };
 
@@ -248,7 +248,8 @@ function streamOnce(
 }
 
 async function streams(job: Extract<Job, { kind: "streams" | "aborts" }>): Promise<LoadResult> {
-  const request = requestBytes(job.target, chatBody(MARKS.paced));
+  const isBurst = job.kind === "streams" && job.isBurst === true;
+  const request = requestBytes(job.target, chatBody(isBurst ? MARKS.burst : MARKS.paced));
   const mustAbort = job.kind === "aborts";
   const tally = startTally();
   let left = job.total;
@@ -269,6 +270,8 @@ async function streams(job: Extract<Job, { kind: "streams" | "aborts" }>): Promi
         eventsMin = Math.min(eventsMin, events);
         eventsMax = Math.max(eventsMax, events);
       }
+      // As many a second as there would be of paced ones.
+      if (isBurst && left > 0) await Bun.sleep(STREAM_CHUNKS * CHUNK_INTERVAL_MS);
     }
     connection.close();
   };

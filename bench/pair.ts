@@ -1,5 +1,5 @@
 // `bun bench/pair.ts [--limits] [NAME=value…] <program> [NAME=value…] <program> [rounds] [concurrency, a steady rate as 1000/s, or
-// streams]`: two builds side by side on the same machine, one in two environments, or a build and `bare`, the proxy of this runtime
+// streams, bursts]`: two builds side by side on the same machine, one in two environments, or a build and `bare`, the proxy of this runtime
 // that does nothing else, or `floor`, one that meters and does nothing else. `REDIS_URL=own` is a Redis started for it; with `--limits` keys have limits that are never reached.
 // Each gets a second of load in turn, and each second is compared with the other's next to it, so that a
 // noisy minute hits both. The first seconds, in which the engine still compiles, are told apart from what comes after.
@@ -51,7 +51,7 @@ const [first, second] = [nextSide(words), nextSide(words)];
 const [rounds = "15", load = "32"] = words;
 if (!first || !second) {
   console.error(
-    "usage: bun bench/pair.ts [--limits] [NAME=value…] <program> [NAME=value…] <program> [rounds] [concurrency | rate/s | streams]",
+    "usage: bun bench/pair.ts [--limits] [NAME=value…] <program> [NAME=value…] <program> [rounds] [concurrency | rate/s | streams | bursts]",
   );
   process.exit(2);
 }

@@ -39,6 +39,11 @@ const WARM_SECONDS = 4;
 /** At once, of fifty chunks in two seconds each. */
 const STREAMS = 60;
 
+/** Streams at the same rate whose chunks come all at once: what is left of a stream's cost when its chunks cost nothing. */
+const BURSTS = "bursts";
+/** They begin one after another all the time, not in crowds. */
+const BURST_RAMP_MS = 2000;
+
 const here = (name: string) => join(import.meta.dir, name);
 
 /** The next side's words off the front of a command line; settings before a program are its own. */
@@ -97,8 +102,8 @@ export async function withSides(
 }
 
 /**
- * So many seconds of load on one side: at a concurrency ("32"), at a steady rate ("30/s"), or of streams ("streams"). Throws
- * when a call failed.
+ * So many seconds of load on one side: at a concurrency ("32"), at a steady rate ("30/s"), of streams ("streams"), or of
+ * streams whose chunks come at once ("bursts"). Throws when a call failed.
  */
 export async function loadOf(
   { name, target: subject }: Side,
@@ -109,8 +114,15 @@ export async function loadOf(
   const result = await withCpu(subject, (target) => {
     if (!load.endsWith("s")) return closedLoop(target, { concurrency: amount, seconds });
     const job: Job =
-      load === "streams"
-        ? { kind: "streams", target, concurrency: STREAMS, total: STREAMS * seconds, rampMs: 500 }
+      load === "streams" || load === BURSTS
+        ? {
+            kind: "streams",
+            target,
+            concurrency: STREAMS,
+            total: STREAMS * seconds,
+            rampMs: load === BURSTS ? BURST_RAMP_MS : 500,
+            isBurst: load === BURSTS,
+          }
         : { kind: "rate", target, perSecond: amount, seconds };
     return runForJson<LoadResult>([process.execPath, here("load.ts"), JSON.stringify(job)]);
   });

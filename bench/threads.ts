@@ -53,7 +53,7 @@ const asked: SideWords[] = [];
 for (let next = nextSide(words); next; next = nextSide(words)) asked.push(next);
 if (asked.length === 0) {
   console.error(
-    "usage: bun bench/threads.ts [--load=32 | 30/s | streams] [--seconds=8] [NAME=value…] <program | bare | floor> …",
+    "usage: bun bench/threads.ts [--load=32 | 30/s | streams | bursts] [--seconds=8] [NAME=value…] <program | bare | floor> …",
   );
   process.exit(2);
 }

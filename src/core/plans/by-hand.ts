@@ -48,7 +48,7 @@ export function tellRootOfPlan(
   { inbox }: Pick<Deps, "inbox">,
   by: AuditActor,
   owner: PlanOwner,
-  what: { title: string; isGiven: boolean },
+  what: { id: number; title: string; isGiven: boolean },
 ): void {
   if (by.role >= Role.root) return;
   const params = {
@@ -56,5 +56,9 @@ export function tellRootOfPlan(
     user: owner.username,
     what: `${what.isGiven ? "+" : "−"} ${what.title}`,
   };
-  inbox.raise({ kind: "plan_by_hand", subject: `${by.id}:${owner.id}`, params });
+  inbox.raise({
+    kind: "plan_by_hand",
+    subject: `${by.id}:${owner.id}:${what.isGiven ? "given" : "ended"}:${what.id}`,
+    params,
+  });
 }

@@ -240,7 +240,7 @@ export async function grantPlan(
     yield* auditSteps(tx, deps, { user, action: "plan.grant", params, by });
     return { row, user };
   });
-  tellRootOfPlan(deps, by, given.user, { title: given.row.title, isGiven: true });
+  tellRootOfPlan(deps, by, given.user, { id: given.row.id, title: given.row.title, isGiven: true });
   return given.row;
 }
 
@@ -325,9 +325,9 @@ export async function cancelPlan(
     yield* countSteps(work, deps, by, Math.max(left, Math.abs(back)));
     const action = isRefund ? "plan.refund" : "plan.cancel";
     yield* auditSteps(tx, deps, { user, action, params: { plan: plan.title, reason }, by });
-    return { by, user, title: plan.title };
+    return { by, user, title: plan.title, id: plan.id };
   });
-  if (told) tellRootOfPlan(deps, told.by, told.user, { title: told.title, isGiven: false });
+  if (told) tellRootOfPlan(deps, told.by, told.user, { id: told.id, title: told.title, isGiven: false });
 }
 
 function* planOf(

@@ -1,7 +1,8 @@
 // Reads accounts again that other processes wrote, in rounds: on PostgreSQL triggers tell which (db/row-changes.ts), beside
 // the announcements, so that a charge needs none. A row that is being written here is left to its writer, who brings the new
 // figures, and looked at again in the next round.
-// Refuses to read what nobody asks for: accounts that were not used lately are read on their next use.
+// Refuses to read what nobody asks for: accounts that were not used lately are read on their next use, but for those that may have been
+// changed without a word, which no outage could serve until then.
 import type { RowChanges } from "../../db/row-changes.ts";
 import type { Logger } from "../deps.ts";
 import { READ_WAIT_MS } from "../kit/database-failure.ts";
@@ -13,6 +14,7 @@ import {
   dropToken,
   dropUser,
   isInCall,
+  isUnread,
   NEVER,
   putToken,
   wasRead,
@@ -65,7 +67,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
     }
     // Nobody asks: what is written meanwhile is told in the first round with somebody. Where the last word was that the database
     // is away, memory decides until a round has been answered.
-    if (active.size === 0 && !cache.isStale) return;
+    if (active.size === 0 && !isUnread(cache)) return;
     const wasLost = cache.isLost;
     cache.isLost = false;
     try {
@@ -93,6 +95,19 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
     for (const entry of active) {
       pending.users.add(entry);
       for (const token of entry.tokens) pending.tokens.add(token);
+    }
+    await readPending();
+    await readChanged();
+  }
+
+  /**
+   * Whom nobody uses either, where it may have been changed, behind those that are in use: unread, memory would refuse it in the next
+   * outage.
+   */
+  async function readChanged(): Promise<void> {
+    for (const entry of users.values()) {
+      if (entry.isChanged) pending.users.add(entry);
+      for (const token of entry.tokens) if (token.isChanged) pending.tokens.add(token);
     }
     await readPending();
   }

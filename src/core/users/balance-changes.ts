@@ -228,14 +228,18 @@ export function tellRootOfRun(
   inbox.raise({ kind: "balance_run", subject: String(run), params }, accounts);
 }
 
-/** The same of codes: what was put into them, together. */
+/** The same of codes: what was put into them, together. `first`: the row of one of them, so that each act is an item of its own. */
 export function tellRootOfCodes(
   { inbox, options }: Pick<Deps, "inbox" | "options">,
   by: AuditActor,
-  name: string,
+  { first, name }: { first: number; name: string },
   worth: number,
 ): void {
   if (by.role >= Role.root) return;
   const what = shortQuotaText(worth, quotaDisplay(options)).replace("＄", "$");
-  inbox.raise({ kind: "codes", subject: `${by.id}:${name}`, params: { admin: by.username, name, what } });
+  inbox.raise({
+    kind: "codes",
+    subject: `${by.id}:${first}:${name}`,
+    params: { admin: by.username, name, what },
+  });
 }

@@ -177,14 +177,15 @@ export async function createRedemptions(
     expiresAt,
   }));
   const worth = quota * input.count;
-  await deps.db.atomic(function* (tx) {
+  const first = await deps.db.atomic(function* (tx) {
     yield* countSteps(tx, deps, by, worth);
     const { redemptions } = deps.db.t;
-    yield* q(tx.insert(redemptions).values(values).returning({ id: redemptions.id }));
+    const [row] = yield* q(tx.insert(redemptions).values(values).returning({ id: redemptions.id }));
     const params = { name, count: input.count, quota };
     yield* auditSteps(tx, deps, { user: by, action: "redemption.create", params, by });
+    return row?.id ?? 0;
   });
-  tellRootOfCodes(deps, by, name, worth);
+  tellRootOfCodes(deps, by, { first, name }, worth);
   return keys;
 }
 
@@ -261,7 +262,7 @@ export async function updateRedemption(
     }
     return { saved: after, gain: raised };
   });
-  if (gain > 0) tellRootOfCodes(deps, by, saved.name, gain);
+  if (gain > 0) tellRootOfCodes(deps, by, { first: saved.id, name: saved.name }, gain);
   const [json] = await withNames(deps, [saved]);
   if (!json) throw refuse("record_missing");
   return json;

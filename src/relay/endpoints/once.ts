@@ -23,16 +23,18 @@ function mayRepeat(text: string, key: string): boolean {
   return first !== -1 && text.indexOf(quoted, first + quoted.length) !== -1;
 }
 
-/**
- * The first of `names` that stands in the body in a second spelling, or twice: some servers match keys without regard to
- * case, some take the first of two. Undefined where there is none.
- */
-export function ambiguousName({ json, text }: RelayBody, names: ReadonlySet<string>): string | undefined {
+/** The first of `names` that the body has in a second spelling: some servers match keys without regard to case. */
+function otherSpelling(json: RelayBody["json"], names: ReadonlySet<string>): string | undefined {
   for (const key in json) {
     if (!FOLDING.test(key)) continue;
     const name = folded(key);
     if (names.has(name)) return name;
   }
+  return undefined;
+}
+
+/** The first of `names` that stands twice: some servers take the first of two. Searches the whole text. */
+function repeatedName({ json, text }: RelayBody, names: ReadonlySet<string>): string | undefined {
   if (text === "") return undefined;
   let walks = text.includes("\\u00") && LETTER_ESCAPE.test(text);
   for (const name of names) walks ||= name in json && mayRepeat(text, name);
@@ -45,9 +47,21 @@ export function ambiguousName({ json, text }: RelayBody, names: ReadonlySet<stri
   return undefined;
 }
 
-/** Throws a client's failure where a member that decides what the call costs could be read in two ways. */
-export function checkOnce(endpoint: Pick<Endpoint, "refusalCode" | "readOnce">, body: RelayBody): void {
-  if (!endpoint.readOnce) return;
-  const name = ambiguousName(body, endpoint.readOnce);
+/** The first of `names` that two readers of the body could read differently; undefined where there is none. */
+export function ambiguousName(body: RelayBody, names: ReadonlySet<string>): string | undefined {
+  return otherSpelling(body.json, names) ?? repeatedName(body, names);
+}
+
+/**
+ * Throws a client's failure where a member that decides what the call costs could be read in two ways. What is paid by the
+ * tokens that its upstream reports costs the same whichever of two limits was read: its long texts are not searched.
+ */
+export function checkOnce(
+  endpoint: Pick<Endpoint, "refusalCode" | "readOnce" | "isMedia">,
+  body: RelayBody,
+): void {
+  const { readOnce, isMedia = false } = endpoint;
+  if (!readOnce) return;
+  const name = isMedia ? ambiguousName(body, readOnce) : otherSpelling(body.json, readOnce);
   if (name !== undefined) throw refused(endpoint, "invalid_field", name, "must stand once, in this spelling");
 }

@@ -131,17 +131,13 @@ export function createTaskEdge<Row extends TaskRow>(
       if (!row) throw refusal(wire, "unknownTask");
       return row;
     },
-    async ownTasks({ caller }, ids) {
+    async ownTasks({ caller }, asked) {
+      const ids = [...new Set(asked)].slice(0, MAX_IDS);
       const rows: Row[] = [];
       let chars = 0;
       // In parts, so that what is too much is known before all of it is in memory.
-      for (let at = 0; at < Math.min(ids.length, MAX_IDS); at += IDS_AT_ONCE) {
-        const some = await ownTasks(
-          deps,
-          wire.family,
-          caller.user.id,
-          ids.slice(at, Math.min(at + IDS_AT_ONCE, MAX_IDS)),
-        );
+      for (let at = 0; at < ids.length; at += IDS_AT_ONCE) {
+        const some = await ownTasks(deps, wire.family, caller.user.id, ids.slice(at, at + IDS_AT_ONCE));
         for (const row of some) chars += wire.family.chars(row);
         if (chars > MAX_LISTED_CHARS) throw new Failure("client", "tasks_too_large", { status: 413 });
         rows.push(...some);

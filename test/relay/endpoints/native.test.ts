@@ -464,6 +464,21 @@ describe("lists and counts", () => {
       requests: requests.map((request) => ({ ...request, model: sent.model })),
     });
     expect((await g.lastCharge())?.other).not.toHaveProperty("dropped");
+
+    const one = {
+      content: part("a"),
+      task_type: "SEMANTIC_SIMILARITY",
+      title: "T",
+      output_dimensionality: 1,
+    };
+    g.upstream.always({
+      headers: { "content-type": "application/json" },
+      steps: [JSON.stringify({ embedding: { values: [4], shape: [1] }, usageMetadata })],
+    });
+    const single = await g.post(`/v1beta/models/${model}:embedContent`, one);
+    expect(await single.json()).toEqual({ embedding: { values: [4], shape: [1] }, usageMetadata });
+    expect(lastRequest()?.url).toBe(`/v1beta/models/${atGoogle}:embedContent`);
+    expect(lastRequest()?.json()).toEqual({ ...one, model: sent.model });
   });
 
   test("of Google's embedding requests other providers are told what they know; the rest is listed, or refused by name", async () => {

@@ -132,13 +132,14 @@ describe("the local count", () => {
         },
       });
     expect(heard("a")).toBeUndefined();
-    expect(heard("b")).toMatchObject({ id: "b", isHeard: true });
+    expect(heard("b")).toMatchObject({ id: "b" });
+    expect(meter.isOnlyHeard).toBe(true);
     meter.next(true);
     expect(before).toBeGreaterThan(900);
     expect([meter.quick().input.fresh, meter.sawOutput, meter.reported]).toEqual([before, false, null]);
     const usage = { input_tokens: 2000, output_tokens: 5 };
-    const end = hear(meter, { type: "response.done", response: { id: "r", usage } });
-    expect(end?.isHeard).toBeUndefined();
+    hear(meter, { type: "response.done", response: { id: "r", usage } });
+    expect(meter.isOnlyHeard).toBe(false);
     meter.next();
     expect(meter.quick().input.fresh).toBe(0);
   });

@@ -147,7 +147,7 @@ describe("what decides a price", () => {
     check('{"n":1,"x":{"n":2,"N":3},"Seed":1,"prompt":"\\u006e \\"n\\" \\"n\\"","sizes":"n"}');
   });
   test("is a conversation's number of answers and their length, too", async () => {
-    for (const text of ['{"n":1,"N":9}', '{"max_tokens":1,"max\\u005ftokens":9}', '{"MAX_TOKENS":9}'])
+    for (const text of ['{"n":1,"N":9}', '{"max_tokens":1,"max_to\u212aens":9}', '{"MAX_TOKENS":9}'])
       expect((await failureOf(() => check(text, chat))).code).toBe("invalid_field");
   });
 });

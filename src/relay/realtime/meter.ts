@@ -72,12 +72,15 @@ const TEXT_DELTAS: ReadonlySet<string> = new Set([
 const INPUT_TOKENS_PER_SECOND = 100 / 0.06 / 60;
 const OUTPUT_TOKENS_PER_SECOND = 200 / 0.24 / 60;
 
-/** A transcription beside responses that is billed by time: its sound, at the session's own price for sound. */
+/** Tokens of a second of sound, as upstreams count it where they transcribe it: 600 a minute. */
+const HEARD_TOKENS_PER_SECOND = 10;
+
+/** A transcription beside responses that is billed by time, by a model without a price: its sound, at the session's price. */
 function soundUsage(wire: JsonObject | undefined): Usage | null {
   const seconds = wire?.["seconds"];
   if (typeof seconds !== "number" || !(seconds > 0)) return null;
   const usage = emptyUsage();
-  usage.input.audio = boundedCount(Math.ceil(Math.ceil(seconds) * INPUT_TOKENS_PER_SECOND));
+  usage.input.audio = boundedCount(Math.ceil(seconds) * HEARD_TOKENS_PER_SECOND);
   usage.raw = { type: "duration", seconds };
   return usage;
 }
@@ -107,7 +110,7 @@ export function isOutput({ type, audioBytes }: RealtimeEvent): boolean {
   return audioBytes !== undefined || TEXT_DELTAS.has(type) || HEARD_PARTS.has(type);
 }
 
-/** The model that a frame of the client asks to transcribe its sound; undefined: it names none. */
+/** The model that a frame asks to transcribe the session's sound; undefined: it names none. */
 export function transcriptionModel({ json }: RealtimeEvent): string | undefined {
   const session = asObject(json?.["session"]);
   const asked =
@@ -120,6 +123,14 @@ export function transcriptionModel({ json }: RealtimeEvent): string | undefined 
 export interface TurnEnd {
   id: string;
   usage: Usage | null;
+  /** Absent: it is the turn that ended. Else this is a transcription, charged by itself at this model's price. */
+  transcriber?: string;
+}
+
+/** A transcription with a price of its own. */
+export interface HeardEnd extends TurnEnd {
+  usage: Usage;
+  transcriber: string;
 }
 
 /** Counts both directions of a session, turn by turn. */
@@ -141,6 +152,12 @@ export class TurnMeter {
   #heardId = "";
   /** Part of what was heard was counted here: the row says so, and the usage of a response beside it stands. */
   guessesHeard = false;
+  /** The model that transcribes what goes in; undefined: none was named. */
+  #transcriber: string | undefined;
+  /** It is the upstream's word: what a client asks for may be refused there. */
+  #isTranscriberTold = false;
+  /** The upstream told what a response of the turn took. */
+  #isAnswered = false;
   /** Text of a transcription that has not come to its end. */
   #hearing = new TextTally();
   /** Responses under way. */
@@ -151,8 +168,18 @@ export class TurnMeter {
   startedMs = 0;
   firstOutputMs = 0;
 
-  constructor(isTranscription: boolean) {
+  /** `isPriced` tells whether a model that transcribes beside responses has a price of its own. */
+  constructor(
+    isTranscription: boolean,
+    private readonly isPriced: (transcriber: string) => boolean = () => false,
+  ) {
     this.#isTranscription = isTranscription;
+  }
+
+  /** The turn holds transcriptions and no answer: a price of the call is not due. */
+  get isOnlyHeard(): boolean {
+    const isHeard = this.#heard !== undefined || !this.#hearing.isEmpty;
+    return isHeard && this.firstOutputMs === 0 && !this.#isAnswered && !this.#isTranscription;
   }
 
   /** Output was seen since the last turn ended, what was heard too; a session that only transcribes delivers what it hears. */
@@ -177,6 +204,8 @@ export class TurnMeter {
     else if (type === "session.update") {
       const session = asObject(json?.["session"]);
       this.#readSession(session);
+      if (!this.#isTranscriberTold)
+        this.#transcriber = transcriptionModel({ type, json }) ?? this.#transcriber;
       this.#input.add(session?.["instructions"]);
       if (Array.isArray(session?.["tools"])) this.#tools = session["tools"] as unknown[];
     } else if (type === "conversation.item.create") this.#countItem(asObject(json?.["item"]));
@@ -197,6 +226,9 @@ export class TurnMeter {
       this.#sawFirstOutput();
     } else if (type === "session.created" || type === "session.updated") {
       this.#readSession(asObject(json?.["session"]));
+      const told = transcriptionModel({ type, json });
+      if (told !== undefined) this.#isTranscriberTold = true;
+      this.#transcriber = told ?? this.#transcriber;
     } else if (type === "response.created") {
       this.#running += 1;
       if (this.startedMs === 0) this.startedMs = performance.now();
@@ -204,6 +236,7 @@ export class TurnMeter {
       this.#running = Math.max(0, this.#running - 1);
       const response = asObject(json?.["response"]);
       const usage = decodeRealtimeUsage(response?.["usage"]);
+      if (usage) this.#isAnswered = true;
       return {
         id: asString(response?.["id"]) ?? "",
         usage: usage ? usageOfBoth(this.#heard, usage) : this.reported,
@@ -229,6 +262,9 @@ export class TurnMeter {
     }
     if (id !== "" && id === this.#heardId) return undefined;
     this.#heardId = id;
+    const reported = isTimed ? durationUsage(wire["seconds"]) : decodeRealtimeUsage(wire);
+    const priced = this.#pricedHeard(id, reported);
+    if (priced) return priced;
     const before = this.#heard;
     const usage = (isTimed ? soundUsage(wire) : decodeRealtimeUsage(wire)) ?? this.#unreported(json);
     this.#heard = usageOfBoth(before, usage);
@@ -238,12 +274,37 @@ export class TurnMeter {
     return isAlone ? { id, usage: this.#heard } : undefined;
   }
 
+  /**
+   * What was heard as a transcription of its own, by whose model it has a price. Where nobody says what it took it is the
+   * sound since the last one, counted as a recording is that is sent by itself.
+   */
+  #pricedHeard(id: string, reported: Usage | null): HeardEnd | undefined {
+    const transcriber = this.#transcriber;
+    if (transcriber === undefined || !this.isPriced(transcriber)) return undefined;
+    const usage = reported ?? durationUsage(Math.max(1, this.#inputSeconds - this.#heardSeconds));
+    if (!usage) return undefined;
+    if (!reported) usage.estimated = true;
+    this.#heardSeconds = this.#inputSeconds;
+    this.#hearing.clear();
+    return { id, usage, transcriber };
+  }
+
+  /** What was heard in part only when the session ends, where it has a price of its own; it is not counted again. */
+  cutHearing(): HeardEnd | undefined {
+    return this.#hearing.isEmpty || this.#isTranscription ? undefined : this.#pricedHeard("", null);
+  }
+
+  /** Goes with the turn, as what has no price of its own. */
+  keepHeard(usage: Usage): void {
+    this.#heard = usageOfBoth(this.#heard, usage);
+  }
+
   /** A transcription of which nobody says what it took: the sound since the last one, and its words. */
   #unreported(json: JsonObject): Usage {
     const words = new TextTally();
     words.add(json["transcript"]);
     const usage = emptyUsage();
-    usage.input.audio = boundedCount((this.#inputSeconds - this.#heardSeconds) * INPUT_TOKENS_PER_SECOND);
+    usage.input.audio = boundedCount((this.#inputSeconds - this.#heardSeconds) * HEARD_TOKENS_PER_SECOND);
     usage.output.text = boundedCount(words.quick());
     this.guessesHeard = true;
     return usage;
@@ -288,7 +349,8 @@ export class TurnMeter {
     usage.input.fresh = boundedCount(inputText + (this.#isFirst ? 0 : TOKENS_PER_TOOL * this.#tools.length));
     // What was transcribed is read again by a response only.
     const known = this.firstOutputMs === 0 ? this.#heardSeconds : 0;
-    usage.input.audio = boundedCount((this.#inputSeconds - known) * INPUT_TOKENS_PER_SECOND);
+    const rate = this.isOnlyHeard ? HEARD_TOKENS_PER_SECOND : INPUT_TOKENS_PER_SECOND;
+    usage.input.audio = boundedCount((this.#inputSeconds - known) * rate);
     usage.input.image = this.#images * IMAGE_TOKENS;
     usage.output.text = boundedCount(outputText);
     usage.output.audio = boundedCount(this.#outputSeconds * OUTPUT_TOKENS_PER_SECOND);
@@ -332,6 +394,7 @@ export class TurnMeter {
     this.#hearing.clear();
     this.#heard = undefined;
     this.#heardSeconds = 0;
+    this.guessesHeard = this.#isAnswered = false;
     this.startedMs = this.firstOutputMs = 0;
   }
 }

@@ -40,7 +40,7 @@ import type { OpenSessions } from "./open-sessions.ts";
 import { openUpstream } from "./open-upstream.ts";
 import type { OpenedUpstream } from "./open-upstream.ts";
 import { RealtimeSession } from "./session.ts";
-import type { SessionParts } from "./session.ts";
+import type { SessionParts } from "./session-parts.ts";
 import { drainingFailure } from "../call/call.ts";
 import { capOf } from "../call/cap.ts";
 import { namedQuote } from "../call/quote-id.ts";
@@ -221,6 +221,7 @@ function sessionParts(
       lease.used(promptTokens(usage) + completionTokens(usage));
       usual.learn(model, completionTokens(usage));
     },
+    chargedHeard: (usage) => lease.used(promptTokens(usage) + completionTokens(usage)),
     ...admissionChecks(deps, request, caller, { model, address: parts.visitors.addressOf(request) }),
     ended: (session) => {
       lease.release();

@@ -1,28 +1,25 @@
 // A running realtime session: frames pass both ways untouched, and every finished response is charged before its end is
 // passed on. Refuses to go on without an amount held back for the next turn, or once the key no longer works.
-import type { Channel } from "../../core/channels/rows.ts";
-import type { Deps } from "../../core/deps.ts";
 import type { EndReason } from "../../core/ledger/settle-policy.ts";
 import { CloseCode, closeReason, isSendableCode } from "../../http/sockets.ts";
 import type { ServerSocket, SocketHandlers } from "../../http/sockets.ts";
 import { scrub } from "../../protocol/classify.ts";
 import { asObject } from "../../protocol/json.ts";
-import type { Language } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { checkModel } from "../call/admission.ts";
-import type { Caller } from "../call/admission.ts";
 import { drainingFailure } from "../call/call.ts";
-import type { AttemptNote } from "../call/call.ts";
 import { isCut } from "../wire/stream-end.ts";
-import type { Frame, UpstreamSocket } from "./connect.ts";
+import type { Frame } from "./connect.ts";
+import { chargeHeard } from "./heard-charge.ts";
 import { isOutput, readEvent, transcriptionModel, TurnMeter } from "./meter.ts";
-import type { RealtimeEvent, TurnEnd } from "./meter.ts";
+import type { HeardEnd, RealtimeEvent, TurnEnd } from "./meter.ts";
+import type { SessionParts } from "./session-parts.ts";
 import { chargeTurn } from "./turn-charge.ts";
 import { AHEAD_TOKENS, coverTurn, goodbyeOf, tokensOf } from "./turn-hold.ts";
 import type { TurnCover, TurnHold } from "./turn-hold.ts";
+import { transcriberPrice } from "./turn-pricing.ts";
 import { asFailure, encodeFailure } from "../wire/render-failure.ts";
-import type { TokenCounter } from "../meter/token-count.ts";
 
 /** Bytes on the way to the upstream at which the client has to wait, and at which it may go on. */
 const HIGH_WATER_BYTES = 1024 * 1024;
@@ -30,45 +27,8 @@ const LOW_WATER_BYTES = 256 * 1024;
 /** How long a response may go on once nobody waits for it: enough to hear what it cost. */
 const DRAIN_MS = 2000;
 const MAX_REMEMBERED_RESPONSES = 64;
-
-export interface SessionParts {
-  deps: Pick<Deps, "logger" | "costs" | "clock" | "observer" | "routing">;
-  counter: TokenCounter;
-  requestId: string;
-  language: Language;
-  caller: Caller;
-  channel: Channel;
-  /** Of the channel's keys, from 0. */
-  keyIndex: number;
-  /** As requested: the name of the log. */
-  model: string;
-  upstreamModel: string;
-  attempts: readonly AttemptNote[];
-  isTranscription: boolean;
-  /** Bytes of the largest frame that a client may send. */
-  maxFrameBytes: number;
-  upstream: UpstreamSocket;
-  /** The first turn, held back before the upstream was called. */
-  firstTurn: TurnHold;
-  /** A turn was charged: answers of the model are that long. */
-  charged: (usage: Usage) => void;
-  /** Holds back for the next turn, which reads what was charged last; throws failures of kinds quota and limit. */
-  openTurn: (
-    requestId: string,
-    context: Usage | undefined,
-    outputLimit: number | undefined,
-  ) => Promise<TurnHold>;
-  /** Why a turn cannot go on whose hold could not be lengthened. */
-  refusal: (turn: TurnHold) => Failure;
-  /** A quick look: false when something about the key changed that `readmit` has to judge. */
-  isUnchanged: () => boolean;
-  /** Throws when the key, its owner or the model are no longer admitted. */
-  readmit: () => Promise<void>;
-  /** The session is over and everything is recorded. */
-  ended: (session: RealtimeSession) => void;
-  /** The client sends faster than the upstream takes: look again soon with `relieve`. */
-  congested: (session: RealtimeSession) => void;
-}
+/** Names of models that do nothing but write down what they hear. */
+const SPEECH_TO_TEXT = /whisper|-transcribe\b|-asr\b/i;
 
 const PAID: TurnCover = { isPaid: true, isAhead: true };
 
@@ -106,7 +66,9 @@ export class RealtimeSession implements SocketHandlers {
 
   constructor(private readonly parts: SessionParts) {
     this.#turn = parts.firstTurn;
-    this.#meter = new TurnMeter(parts.isTranscription);
+    const isPriced = (transcriber: string): boolean =>
+      transcriberPrice(parts.deps, parts.caller, transcriber) !== undefined;
+    this.#meter = new TurnMeter(parts.isTranscription, isPriced);
   }
 
   /** Everything is recorded and both sockets are closed. */
@@ -165,10 +127,13 @@ export class RealtimeSession implements SocketHandlers {
     this.#forward(socket, message);
   }
 
-  /** A second model in the session, which transcribes its sound, is one of those that the key may use, or not asked for. */
+  /**
+   * A second model in the session, which transcribes its sound, goes with the session's own, and what it costs is charged; of
+   * a name that may be any model's the key decides.
+   */
   #forbidden(event: RealtimeEvent): Failure | undefined {
     const named = transcriptionModel(event);
-    if (named === undefined) return undefined;
+    if (named === undefined || SPEECH_TO_TEXT.test(named)) return undefined;
     try {
       checkModel(this.parts.caller, named);
       return undefined;
@@ -250,7 +215,11 @@ export class RealtimeSession implements SocketHandlers {
     if (end && this.#isNew(end)) {
       this.#isBusy = true;
       this.parts.upstream.socket.pause();
-      this.#settling = this.#endTurn(frame, end);
+      const { transcriber, usage } = end;
+      const isHeard = transcriber !== undefined && usage !== null;
+      this.#settling = isHeard
+        ? this.#endHeard(frame, { ...end, usage, transcriber })
+        : this.#endTurn(frame, end);
       return;
     }
     this.#pass(event.type === "error" ? this.#cleaned(frame, event) : frame);
@@ -293,6 +262,32 @@ export class RealtimeSession implements SocketHandlers {
     this.#isBusy = false;
     if (!this.#meter.isResponding) this.#nowQuiet();
     this.#goOn();
+  }
+
+  /** Charges a transcription that has a price of its own, then passes its last frame on; the turn goes on. */
+  async #endHeard(frame: Frame, heard: HeardEnd): Promise<void> {
+    try {
+      await this.#settleHeard(this.#goodbye?.reason ?? "completed", heard);
+      // What could not be charged by itself is not put off until a response comes: none may.
+      if (this.#meter.isOnlyHeard && !this.#meter.isResponding)
+        return await this.#endTurn(frame, { id: "", usage: this.#meter.reported });
+      this.#pass(frame);
+    } catch (error) {
+      const failure = asFailure(error);
+      this.#end({ reason: "completed", ...goodbyeOf(failure), failure });
+    }
+    this.#isBusy = false;
+    this.#goOn();
+  }
+
+  async #settleHeard(end: EndReason, heard: HeardEnd): Promise<void> {
+    const { parts } = this;
+    const turn = this.#turn;
+    if (!turn) return;
+    const requestId = this.#turnId();
+    if (await chargeHeard(parts.deps, { parts, requestId, heard, turn, end }))
+      parts.chargedHeard(heard.usage);
+    else this.#meter.keepHeard(heard.usage);
   }
 
   /** Lets the frames through that waited. */
@@ -408,9 +403,11 @@ export class RealtimeSession implements SocketHandlers {
       }
       // An amount that is being held back right now, or a turn that is being charged, comes first.
       while (this.#isBusy) await this.#settling;
+      const cut = this.#meter.cutHearing();
+      if (cut) await this.#settleHeard(reason, cut);
       if (this.#meter.sawOutput) await this.#settle(reason, this.#meter.reported);
-      else await this.#giveBack();
     } finally {
+      await this.#giveBack();
       const client = this.#client;
       if (client && failure) client.send(this.#errorEvent(failure));
       client?.close(code, closeReason(text));

@@ -13,7 +13,7 @@ import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.t
 import type { Usage } from "../../shared/usage.ts";
 import { isCut } from "../wire/stream-end.ts";
 import type { TurnMeter } from "./meter.ts";
-import type { SessionParts } from "./session.ts";
+import type { SessionParts } from "./session-parts.ts";
 import type { TurnHold } from "./turn-hold.ts";
 
 interface EndedTurn {
@@ -51,7 +51,8 @@ export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
     surface: "realtime",
     quotaCap: quotaCapOf(decision.rule) ?? left,
     ...(price.ratios.callPrice === undefined ? {} : { rounding: "floor" }),
-    ...(decision.rule === "release" ? { callCount: 0 } : {}),
+    // What was only heard is no call.
+    ...(decision.rule === "release" || meter.isOnlyHeard ? { callCount: 0 } : {}),
   };
   const charge = costOf(price, usage, facts);
   const lost = session
@@ -68,7 +69,7 @@ export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
           upstreamModel: parts.upstreamModel,
           model,
           usage: reported ?? usage,
-          facts: {},
+          facts: meter.isOnlyHeard ? { callCount: 0 } : {},
           atMs: deps.clock.nowMs(),
         });
   const cost = nanos === undefined ? undefined : bornCost(nanos, charge.quota, price.groupRatio);

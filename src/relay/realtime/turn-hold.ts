@@ -79,11 +79,10 @@ export function coverTurn(turn: TurnHold, usage: Usage): TurnCover | Promise<Tur
   const { reservation, price, outputRate, left = Infinity } = turn;
   const due = costOf(price, usage, { surface: "realtime" }).quota;
   const ahead = due + unitsForMore(outputRate, AHEAD_TOKENS);
-  const judge = (): TurnCover => ({
-    isPaid: due <= reservation.amount,
-    isAhead: ahead <= reservation.amount,
-  });
-  if (ahead <= reservation.amount) return judge();
+  // What was heard beside the turn may have taken of the session's cap since the turn was held.
+  const paid = (): number => Math.min(reservation.amount, left);
+  const judge = (): TurnCover => ({ isPaid: due <= paid(), isAhead: ahead <= paid() });
+  if (ahead <= paid()) return judge();
   const step = Math.max(unitsForMore(outputRate, STEP_TOKENS), ahead - reservation.amount);
   const more = Math.min(step, left - reservation.amount);
   if (more <= 0) return judge();

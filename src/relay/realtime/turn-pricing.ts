@@ -94,6 +94,17 @@ export function createTurnHolds(deps: Deps, { usual }: Pick<RelayParts, "usual">
   };
 }
 
+/** The price of a model that transcribes beside responses; undefined where none is set by the token or by the call. */
+export function transcriberPrice(
+  { prices }: Pick<Deps, "prices">,
+  { user, group }: Pick<Caller, "user" | "group">,
+  transcriber: string,
+): CallPrice | undefined {
+  const price = prices.callPrice(transcriber, group, user.group);
+  const unit = price?.ratios.callUnit;
+  return unit === undefined || unit === "call" ? price : undefined;
+}
+
 /**
  * Sessions are priced by the mapped name; a mapping to a name without a price keeps the requested one's. Throws
  * `model_not_priced`.

@@ -365,7 +365,7 @@ describe("what an ordinary session hears is charged too:", () => {
       await say({ type: COMPLETED, item_id: "b", usage: HEARD });
       await say({ type: COMPLETED, item_id: "b", content_index: 1, usage: HEARD });
     });
-    expect(rows.map(({ quota }) => quota)).toEqual([1667 * 8 * 2.5 + HEARD_QUOTA, HEARD_QUOTA]);
+    expect(rows.map(({ quota }) => quota)).toEqual([60 * 10 * 8 * 2.5 + HEARD_QUOTA, HEARD_QUOTA]);
   });
   test("beside a response, in its row", async () => {
     const rows = await hearing(async (say) => {
@@ -385,20 +385,55 @@ describe("what an ordinary session hears is charged too:", () => {
       await say({ type: SEGMENT, item_id: "b", text: " again" });
     });
     expect(rows).toHaveLength(1);
-    expect(rows[0]?.other).toMatchObject({ estimated: true, audio_input: 166 + 83, text_output: 4 + 2 });
+    expect(rows[0]?.other).toMatchObject({ estimated: true, audio_input: 60 + 30, text_output: 4 + 2 });
   });
-  test("by a model that the key may use only", async () => {
-    const { key } = await g.app.createToken(g.user.id, {
-      modelLimitsEnabled: true,
-      modelLimits: `${MODEL},whisper-1`,
+  test("by a model with a price of its own, as calls of that model: the response beside it pays its own only", async () => {
+    const named = (model: string) => ({
+      type: "session.updated",
+      session: { audio: { input: { transcription: { model } } } },
     });
+    const rows = await hearing(async (say, tell) => {
+      await say(named("whisper-1"));
+      // What the upstream has not taken up does not count.
+      await tell({ ...named("nobody-asr"), type: "session.update" });
+      await say({ type: "response.created", response: { id: "own" } });
+      await say({ type: COMPLETED, item_id: "a", usage: { type: "duration", seconds: 59.5 } });
+      await say({ type: COMPLETED, item_id: "a", usage: { type: "duration", seconds: 59.5 } });
+      await say(responseDone("own", REALTIME_USAGE));
+      await tell({ type: "input_audio_buffer.append", audio: "A".repeat((6 * 48_000 * 4) / 3) });
+      await say({ type: COMPLETED, item_id: "b", transcript: "hello" });
+      await say({ type: DELTA, item_id: "c", delta: "hello" });
+    });
+    expect(rows.map(({ quota, modelName }) => [modelName, quota])).toEqual([
+      ["whisper-1", 1000 * 15],
+      [MODEL, Math.round(RESPONSE_QUOTA)],
+      ["whisper-1", 100 * 15],
+      ["whisper-1", 17 * 15],
+    ]);
+    expect(rows.map(({ other }) => other["estimated"])).toEqual([undefined, undefined, true, true]);
+  });
+  test("at no price of the call: one is due for answers", async () => {
+    await g.setOption("ModelPrice", JSON.stringify({ [MODEL]: 0.5 }));
+    const rows = await hearing(async (say) => {
+      await say({ type: COMPLETED, item_id: "a", usage: HEARD });
+      await say({ type: COMPLETED, item_id: "b", transcript: "hello" });
+      await say({ type: "response.created", response: { id: "due" } });
+      await say(responseDone("due", REALTIME_USAGE));
+      await say({ type: COMPLETED, item_id: "c", usage: HEARD });
+    });
+    await g.setOption("ModelPrice", "{}");
+    expect(rows.map(({ quota }) => quota)).toEqual([0, 250_000, 0]);
+    expect(rows.map(({ other }) => other["estimated"])).toEqual([true, undefined, undefined]);
+  });
+  test("by a model that writes down what it hears, or one that the key may use", async () => {
+    const { key } = await g.app.createToken(g.user.id, { modelLimitsEnabled: true, modelLimits: MODEL });
     const client = await g.open({ key });
     const peer = g.upstream.connections.items.at(-1);
     const update = (model: string) => ({
       type: "session.update",
       session: { audio: { input: { transcription: { model } } } },
     });
-    client.say(update("gpt-4o-transcribe"));
+    client.say(update("gpt-4o"));
     expect(await client.nextOf("error")).toMatchObject({ error: { code: "token_model_forbidden" } });
     client.say(update("whisper-1"));
     expect(await peer?.nextJson()).toEqual(update("whisper-1"));

@@ -15,7 +15,8 @@ interface AskedWith {
 }
 
 /** Undefined: everything is carried. */
-type CarriedBy = Carried | ((asked: AskedWith) => Carried | undefined);
+type CarriedBy =
+  Carried | ((asked: AskedWith, body: Readonly<Record<string, unknown>>) => Carried | undefined);
 
 const only = (...names: string[]): Carried => ({ only: names });
 
@@ -53,6 +54,17 @@ const COMPLETION = [
 ];
 /** OpenAI's words about a picture that only OpenAI's models know. */
 const LOOKS = ["quality", "style", "user", "background", "moderation"];
+/** Models' own words for the number of pictures, which `n` alone says: it is what is paid for. */
+const REPLICATE_COUNTS = [
+  "num_outputs",
+  "num_images",
+  "number_of_images",
+  "max_images",
+  "sequential_image_generation",
+  "batch_size",
+];
+const REPLICATE: Carried = { but: [...LOOKS, ...REPLICATE_COUNTS] };
+const SILICONFLOW = [...LOOKS, "output_format", "batch_size", "num_images"];
 
 const IMAGEN = only(...PICTURES, "size");
 const GOOGLE_TEXTS = only(...TEXTS, "dimensions");
@@ -109,8 +121,13 @@ const CARRIED: Readonly<Record<string, Partial<Record<Operation, CarriedBy>>>> =
   ollama: {
     embeddings: only(...TEXTS, ...SAMPLING, "dimensions", "seed", "frequency_penalty", "presence_penalty"),
   },
-  replicate: { "image-generations": { but: LOOKS }, "image-edits": { but: LOOKS } },
-  siliconflow: { "image-generations": { but: [...LOOKS, "output_format"] } },
+  replicate: { "image-generations": REPLICATE, "image-edits": REPLICATE },
+  siliconflow: {
+    "image-generations": (_asked, { size }) => ({
+      // Its own word for the size counts where OpenAI's is absent.
+      but: typeof size === "string" && size !== "" ? [...SILICONFLOW, "image_size"] : SILICONFLOW,
+    }),
+  },
   tencent: { chat: only(...JUDGED, ...SAMPLING, "stop", "seed", "reasoning_effort") },
   vertex: { embeddings: GOOGLE_TEXTS, "image-generations": IMAGEN },
   // Its HTTP address takes a body as it is, its socket does not.
@@ -133,7 +150,7 @@ export function lostFields(
   asked: AskedWith,
 ): readonly string[] {
   const row = route.adapter === undefined ? undefined : CARRIED[route.adapter]?.[operation];
-  const carried = typeof row === "function" ? row(asked) : row;
+  const carried = typeof row === "function" ? row(asked, body) : row;
   if (!carried) return NOTHING;
   const isLost = (name: string): boolean => {
     if (body[name] === undefined || body[name] === null || OURS.includes(name)) return false;

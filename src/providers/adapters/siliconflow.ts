@@ -6,7 +6,10 @@ import type { AdapterCall } from "../adapter.ts";
 import { answerOf, post } from "../adapter-kit.ts";
 import { pictureCount, picturesFrom } from "./pictures.ts";
 
-/** OpenAI's fields that have no counterpart here, and the words for what they say of number and size: these are priced. */
+/**
+ * OpenAI's fields that have no counterpart here, and the words for what they say of number and size, which is priced. Of these
+ * the provider's own word for the size counts where OpenAI's is absent, as it does for the price.
+ */
 const UNKNOWN: ReadonlySet<string> = new Set([
   "n",
   "size",
@@ -25,8 +28,9 @@ const UNKNOWN: ReadonlySet<string> = new Set([
 export async function siliconflow(call: AdapterCall): Promise<Response> {
   const body: JsonObject = { model: call.model };
   for (const name in call.body) if (!UNKNOWN.has(name)) body[name] = call.body[name];
-  const { size } = call.body;
-  if (typeof size === "string" && size !== "" && size !== "auto") body["image_size"] = size;
+  const { size, image_size: native } = call.body;
+  const asked = typeof size === "string" && size !== "" ? size : native;
+  if (typeof asked === "string" && asked !== "" && asked !== "auto") body["image_size"] = asked;
   body["batch_size"] = pictureCount(call);
   const response = await post(call, call.url, body);
   if (response.status !== 200) return response;

@@ -31,8 +31,13 @@ function rulesOf(body: Json): string {
   return text(body["model"]) || RULES_WITHOUT_MODEL;
 }
 
+/** As it was asked for; some providers' own word counts where OpenAI's is absent. */
+function askedSize(body: Json): string {
+  return text(body["size"]) || text(body["image_size"]);
+}
+
 function sizeOf(body: Json): string {
-  return text(body["size"]) || (rulesOf(body) in SIZES ? DEFAULT_SIZE : "");
+  return askedSize(body) || (rulesOf(body) in SIZES ? DEFAULT_SIZE : "");
 }
 
 function count(body: Json): number {
@@ -41,7 +46,7 @@ function count(body: Json): number {
 }
 
 function check(body: Json): void {
-  const size = text(body["size"]);
+  const size = askedSize(body);
   if (size.includes("×")) throw refused(IMAGES, "image_size_sign", "size");
   const known = SIZES[rulesOf(body)];
   if (size !== "" && known && !known.includes(size))
@@ -70,7 +75,7 @@ const COMMON = {
   isMedia: true,
   quotaCode: "image_quota_short",
   outputLimit: () => 0,
-  readOnce: new Set(["n", "size", "quality", "prompt"]),
+  readOnce: new Set(["n", "size", "image_size", "quality", "prompt"]),
   answersTokens: false,
   visitPrompt: (body, visitor) => visitor.text(text(body["prompt"])),
   pieces,

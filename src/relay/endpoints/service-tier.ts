@@ -123,8 +123,10 @@ export function requestFacts(
   const facts: { tier?: string; size?: string; quality?: string } = {};
   const tier = askedTier(dialect, body);
   if (tier !== undefined) facts.tier = tier;
-  const { size, quality } = body;
+  const { size, image_size: native, quality } = body;
   if (typeof size === "string") facts.size = size;
+  // As in `images.ts`: some providers' own word counts where OpenAI's is absent.
+  if (typeof native === "string" && (facts.size ?? "") === "") facts.size = native;
   if (typeof quality === "string") facts.quality = quality;
   return facts;
 }

@@ -24,6 +24,8 @@ import type { Json, TaskWire } from "./task-wire.ts";
 
 const TIMEOUT_MS = 15_000;
 const MAX_ROWS = 500;
+/** Answers of a channel that are neither an answer nor a refusal of the key, before any other: its upstream is broken. */
+const BROKEN_ANSWERS = 2;
 /** Channels that are polled at the same time. */
 const AT_ONCE = 8;
 /** Settlements are in the tables within seconds; an outage of the database ends the rounds, too. */
@@ -119,7 +121,8 @@ function parted<T>(items: readonly T[], isFirst: (item: T) => boolean): [T[], T[
 
 /**
  * The tasks that the channel's upstream answers with. An account knows the tasks that were submitted with its key: what
- * one key does not find, or answers with an error, is looked for with the next.
+ * one key does not find, or answers with an error, is looked for with the next; an upstream that is broken is left alone until the
+ * next round.
  */
 async function askFor<Row extends TaskRow>(
   { deps, wire }: Round<Row>,
@@ -128,6 +131,7 @@ async function askFor<Row extends TaskRow>(
 ): Promise<Polled> {
   let tasks: Map<string, Json> | undefined;
   const answered = new Set<string>();
+  let broken = 0;
   const isMissing = (id: string): boolean => tasks?.has(id) !== true;
   const ask = async (key: string): Promise<void> => {
     const request = {
@@ -138,7 +142,8 @@ async function askFor<Row extends TaskRow>(
     const answer = await askTaskUpstream(deps, wire, { channel, key }, request);
     if (answer.status !== 200) {
       const failed = statusFailure(channel, answer, answer.text);
-      if (isRefusedKey(failed)) throw failed;
+      broken += isRefusedKey(failed) ? 0 : 1;
+      if (isRefusedKey(failed) || (broken >= BROKEN_ANSWERS && answered.size === 0)) throw failed;
       return;
     }
     const found = wire.readPoll(parseJson(answer.text));

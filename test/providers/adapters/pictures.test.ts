@@ -159,10 +159,15 @@ describe("other words", () => {
       batch_size: 2,
       guidance_scale: 7.5,
     });
-    // What is priced is said in OpenAI's words alone.
-    await draw(40, "Kwai-Kolors/Kolors", { n: 1, batch_size: 4, image_size: "2048x2048" });
+    // The number is said in OpenAI's words alone, the size where they are there: this is what was priced.
+    await draw(40, "Kwai-Kolors/Kolors", { n: 1, batch_size: 4, size: "1024x1024", image_size: "2048x2048" });
+    await draw(40, "Kwai-Kolors/Kolors", { image_size: "2048x2048" });
     const bodies = upstream.requests.filter(({ path }) => path === "/v1/images/generations");
-    expect(bodies[1]?.json()).toEqual({ model: "Kwai-Kolors/Kolors", prompt: "p", batch_size: 1 });
+    const plain = { model: "Kwai-Kolors/Kolors", prompt: "p", batch_size: 1 };
+    expect(bodies.slice(1).map((each) => each.json() as unknown)).toEqual([
+      { ...plain, image_size: "1024x1024" },
+      { ...plain, image_size: "2048x2048" },
+    ]);
   });
 
   test("Zhipu", async () => {

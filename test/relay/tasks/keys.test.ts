@@ -197,6 +197,17 @@ describe.each(FAMILIES)("$family", ({ type, model, models, submit, sent, poll, b
       expect([...seen].sort()).toEqual([`/two${poll} first`, `/two${poll} second`]);
       expect(await progressOf()).not.toBe("100%");
     }
+    // An upstream that is broken is not asked with every key.
+    const own = ids["two"] ?? 0;
+    await g.app.setKeys(own, "first", "second", "third");
+    await g.app.deps.routing.reload();
+    for (const key of ["first", "second", "third"]) refusals.set(key, 502);
+    nowMs += 15_000;
+    seen.length = 0;
+    await pollTasks(g.app.deps);
+    expect(seen).toHaveLength(2);
+    await g.app.setKeys(own, "first", "second");
+    await g.app.deps.routing.reload();
     // Its own account has forgotten it.
     refusals.clear();
     accounts.delete(String(id));

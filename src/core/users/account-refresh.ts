@@ -86,29 +86,11 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
     }
   }
 
+  /** First those in use, then whom nobody uses, where it may have been changed. */
   async function readAll(): Promise<void> {
-    for (const entry of users.values()) {
-      if (active.has(entry)) continue;
-      doubt(cache, entry);
-      for (const token of entry.tokens) doubt(cache, token);
-    }
-    for (const entry of active) {
-      pending.users.add(entry);
-      for (const token of entry.tokens) pending.tokens.add(token);
-    }
+    wantActive(cache);
     await readPending();
-    await readChanged();
-  }
-
-  /**
-   * Whom nobody uses either, where it may have been changed, behind those that are in use: unread, memory would refuse it in the next
-   * outage.
-   */
-  async function readChanged(): Promise<void> {
-    for (const entry of users.values()) {
-      if (entry.isChanged) pending.users.add(entry);
-      for (const token of entry.tokens) if (token.isChanged) pending.tokens.add(token);
-    }
+    wantChanged(cache);
     await readPending();
   }
 
@@ -193,6 +175,28 @@ function letMemoryDecide(cache: AccountCache, { silentMs, aloneMs }: LastHeard):
   cache.aloneFromMs = nowMs - aloneMs;
   cache.isStale = true;
   for (const tell of cache.waiting) tell();
+}
+
+/** Whom nobody uses is read on its next use. */
+function wantActive(cache: AccountCache): void {
+  const { users, active, pending } = cache;
+  for (const entry of users.values()) {
+    if (active.has(entry)) continue;
+    doubt(cache, entry);
+    for (const token of entry.tokens) doubt(cache, token);
+  }
+  for (const entry of active) {
+    pending.users.add(entry);
+    for (const token of entry.tokens) pending.tokens.add(token);
+  }
+}
+
+/** Whoever may have been changed: unread, memory would refuse it in the next outage. */
+function wantChanged({ users, pending }: AccountCache): void {
+  for (const entry of users.values()) {
+    if (entry.isChanged) pending.users.add(entry);
+    for (const token of entry.tokens) if (token.isChanged) pending.tokens.add(token);
+  }
 }
 
 /** Not used lately: what is pending of it is read when it is. */

@@ -76,16 +76,7 @@ export async function createAccounts({
     loseTrack(cache, reads);
     void refresh();
   };
-  const unreadUser = (id: number): void => keepUnread(cache, users.get(id), cache.pending.users);
-  const unreadToken = (id: number): void => keepUnread(cache, tokensById.get(id), cache.pending.tokens);
-  await db.onChange("users", {
-    changed: rereading(logger, (id) => lookups.reloadUser(id), unreadUser),
-    lost,
-  });
-  await db.onChange("tokens", {
-    changed: rereading(logger, (id) => lookups.reloadToken(id), unreadToken),
-    lost,
-  });
+  await hearChanges(db, { cache, lookups, logger, lost });
 
   const stop = isShared && refreshMs > 0 ? startRounds({ around, cache, refresh }, refreshMs) : undefined;
 
@@ -185,6 +176,33 @@ function keepUnread<T extends Reading>(cache: AccountCache, entry: T | undefined
   if (!entry) return;
   markChanged(cache, entry);
   pending.add(entry);
+}
+
+async function hearChanges(
+  db: Pick<Deps["db"], "onChange">,
+  {
+    cache,
+    lookups,
+    logger,
+    lost,
+  }: {
+    cache: AccountCache;
+    lookups: Pick<ReturnType<typeof createAccountLookups>, "reloadUser" | "reloadToken">;
+    logger: Deps["logger"];
+    lost: () => void;
+  },
+): Promise<void> {
+  const { users, tokensById, pending } = cache;
+  const unreadUser = (id: number): void => keepUnread(cache, users.get(id), pending.users);
+  const unreadToken = (id: number): void => keepUnread(cache, tokensById.get(id), pending.tokens);
+  await db.onChange("users", {
+    changed: rereading(logger, (id) => lookups.reloadUser(id), unreadUser),
+    lost,
+  });
+  await db.onChange("tokens", {
+    changed: rereading(logger, (id) => lookups.reloadToken(id), unreadToken),
+    lost,
+  });
 }
 
 /**

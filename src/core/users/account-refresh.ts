@@ -191,9 +191,10 @@ function wantActive(cache: AccountCache): void {
   }
 }
 
-/** Whoever may have been changed: unread, memory would refuse it in the next outage. */
-function wantChanged({ users, pending }: AccountCache): void {
+/** Whom nobody uses, where it may have been changed: unread, memory would refuse it in the next outage. */
+function wantChanged({ users, active, pending }: AccountCache): void {
   for (const entry of users.values()) {
+    if (active.has(entry)) continue;
     if (entry.isChanged) pending.users.add(entry);
     for (const token of entry.tokens) if (token.isChanged) pending.tokens.add(token);
   }

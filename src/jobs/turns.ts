@@ -54,7 +54,32 @@ interface Looked {
   waits: string;
 }
 
-export function createTurns(deps: Pick<Deps, "db" | "clock">): Turns {
+/**
+ * All conditions stand in one question: where one cannot be asked, every job is taken to have work for that look, so that none
+ * ends with it. Said once, until they can be asked again; `forget`: what was built goes.
+ */
+function askSafely(
+  logger: Deps["logger"],
+  askWith: (jobs: readonly JobQuestion[]) => Promise<Looked>,
+  forget: () => void,
+): (jobs: readonly JobQuestion[]) => Promise<Looked> {
+  let isTold = false;
+  return async (jobs) => {
+    try {
+      const looked = await askWith(jobs);
+      isTold = false;
+      return looked;
+    } catch (error) {
+      forget();
+      const looked = await askWith(jobs.map(({ name }) => ({ name }))).finally(forget);
+      if (!isTold) logger.error("conditions of jobs could not be asked", { error: String(error) });
+      isTold = true;
+      return looked;
+    }
+  };
+}
+
+export function createTurns(deps: Pick<Deps, "db" | "clock" | "logger">): Turns {
   const { marks } = deps.db.t;
 
   /** What was asked last, built. */
@@ -119,7 +144,7 @@ export function createTurns(deps: Pick<Deps, "db" | "clock">): Turns {
     return (values) => prepared.execute(values);
   }
 
-  async function ask(jobs: readonly JobQuestion[]): Promise<Looked> {
+  async function askWith(jobs: readonly JobQuestion[]): Promise<Looked> {
     const values = Object.assign(momentValues(deps.clock), ...jobs.map((job) => job.values?.())) as object;
     const names = jobs.map(({ name }) => name).join();
     if (question?.names !== names) question = { names, ask: build(jobs) };
@@ -130,6 +155,10 @@ export function createTurns(deps: Pick<Deps, "db" | "clock">): Turns {
       waits: row?.waits ?? "",
     };
   }
+
+  const ask = askSafely(deps.logger, askWith, () => {
+    question = undefined;
+  });
 
   async function look(jobs: readonly JobQuestion[]): Promise<ReadonlyMap<string, JobMark>> {
     if (jobs.length === 0) return new Map();

@@ -1,5 +1,5 @@
 // Guarantees of what comes round by itself: in its interval, once at a time, on one node, and not after the stop.
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect, mock, test } from "bun:test";
 import { eq, exists, sql } from "drizzle-orm";
 import type { Sql } from "postgres";
 import { createScheduler } from "../../src/jobs/scheduler.ts";
@@ -195,6 +195,30 @@ for (const database of ["sqlite", "postgres"] as const) {
       clock.advance(1000);
       await look();
       expect(runs).toBe(2);
+    });
+
+    test("a condition that cannot be asked ends no job: all are begun as if each had work, and it is said once", async () => {
+      app = await startTestApp({ database });
+      const runs: string[] = [];
+      const job = (name: string, waits?: Job["waits"]): Job => ({
+        name,
+        everySeconds: () => 60,
+        waits,
+        run: () => Promise.resolve(void runs.push(name)),
+      });
+      const clock = testClock();
+      const logger = { ...app.deps.logger, error: mock() };
+      const scheduler = createScheduler({ ...app.deps, clock, logger }, [
+        job("broken", sql`exists (select 1 from no_such_table)`),
+        job("sound", sql`1 = 1`),
+      ]);
+      made.push(scheduler);
+      for (let minutes = 0; minutes < 3; minutes++) {
+        await scheduler.look();
+        clock.advance(60_000);
+      }
+      expect(runs.toSorted()).toEqual(["broken", "broken", "sound", "sound"]);
+      expect(logger.error).toHaveBeenCalledTimes(1);
     });
 
     test("an interval of zero switches it off", async () => {

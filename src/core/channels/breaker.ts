@@ -121,7 +121,10 @@ export function succeeded(breaker: Breaker, beganMs: number, nowMs: number): boo
   return nowMs - breaker.failedAtMs < SLOTS * SLOT_MS;
 }
 
-/** It failed. `retryAfterSeconds`: what a limited upstream asked for; `detail`: what was said, scrubbed. */
+/**
+ * It failed. `retryAfterSeconds`: what a limited upstream asked for; `detail`: what was said, scrubbed; `beganMs`: when the call began
+ * (steady clock): one that began before the rest says nothing new, but for the time that its upstream asks for.
+ */
 export function failed(
   breaker: Breaker,
   reason: RestReason,
@@ -129,18 +132,27 @@ export function failed(
   {
     retryAfterSeconds,
     detail = "",
-  }: { retryAfterSeconds?: number | undefined; detail?: string | undefined } = {},
+    beganMs = nowMs,
+  }: {
+    retryAfterSeconds?: number | undefined;
+    detail?: string | undefined;
+    beganMs?: number | undefined;
+  } = {},
 ): void {
+  note(breaker, reason, nowMs);
+  const requestedMs =
+    reason === "limited" ? Math.min((retryAfterSeconds ?? 0) * 1000, LONGEST_RETRY_AFTER_MS) : 0;
+  if (isNewer(breaker, beganMs)) {
+    // A call that tries it out meanwhile knows more: it stays, and ends the rest where it is answered.
+    if (requestedMs > 0 && nowMs + requestedMs > breaker.openUntilMs) askFor(breaker, nowMs + requestedMs);
+    return;
+  }
   breaker.probeUntilMs = 0;
   breaker.detail = detail;
-  note(breaker, reason, nowMs);
   breaker.failedAtMs = nowMs;
-  const requestedMs = Math.min((retryAfterSeconds ?? 0) * 1000, LONGEST_RETRY_AFTER_MS);
-  if (reason === "limited" && requestedMs > 0) {
-    breaker.reason = reason;
-    breaker.openUntilMs = Math.max(breaker.openUntilMs, nowMs + requestedMs);
+  if (requestedMs > 0) {
+    askFor(breaker, nowMs + requestedMs);
     breaker.restsSinceMs = nowMs;
-    breaker.isAsked = true;
     return;
   }
   if (reason === "down") {
@@ -158,6 +170,13 @@ export function failed(
   breaker.openUntilMs = nowMs + breaker.restMs;
   breaker.restsSinceMs = nowMs;
   breaker.slots.length = 0;
+}
+
+/** The upstream wants to be left alone until then. */
+function askFor(breaker: Breaker, untilMs: number): void {
+  breaker.reason = "limited";
+  breaker.openUntilMs = Math.max(breaker.openUntilMs, untilMs);
+  breaker.isAsked = true;
 }
 
 /** Nothing that happened to it matters any more. */

@@ -140,29 +140,49 @@ export interface CapState {
    */
   roomInMs(channel: Channel, nowMs: number, keyIndex?: number): number;
   /** Resolves when one of the channels may have room, and after `waitMs` at the latest; who waits longest is first. */
-  wait(channelIds: readonly number[], waitMs: number, signal: AbortSignal): Promise<void>;
+  wait(wanted: Wanted, waitMs: number, signal: AbortSignal): Promise<void>;
+}
+
+/** Room that is waited for. */
+interface Wanted {
+  channelIds: readonly number[];
+  /** Place of the only key that serves the call; undefined: any of the channel's does. */
+  keyIndex?: number | undefined;
+}
+
+/** Room that there is again. */
+interface Freed {
+  channelId: number;
+  keyIndex: number;
+  /** The channel itself had a place taken: one more of any key's calls may go there. */
+  isOfAnyKey: boolean;
 }
 
 interface Waiter {
   ids: ReadonlySet<number>;
+  keyIndex: number | undefined;
   wake: () => void;
 }
 
 /** Calls that wait for room, the longest first. */
-function createWaiters(): Pick<CapState, "wait"> & { wakeOne(channelId: number): void } {
+function createWaiters(): Pick<CapState, "wait"> & { wakeOne(freed: Freed): void } {
   const waiters = new Set<Waiter>();
   return {
-    wakeOne(channelId) {
-      for (const waiter of waiters)
-        if (waiter.ids.has(channelId)) {
-          waiters.delete(waiter);
-          waiter.wake();
-          return;
-        }
+    wakeOne({ channelId, keyIndex, isOfAnyKey }) {
+      for (const waiter of waiters) {
+        if (!waiter.ids.has(channelId)) continue;
+        // Who is bound to another key finds no room there now, and would leave the next one asleep.
+        const isServed = waiter.keyIndex === undefined || waiter.keyIndex === keyIndex;
+        if (!isServed && !isOfAnyKey) continue;
+        waiters.delete(waiter);
+        waiter.wake();
+        // It may still find its own key full, for which this one's place is free all the same.
+        if (isServed) return;
+      }
     },
-    wait: (channelIds, waitMs, signal) =>
+    wait: ({ channelIds, keyIndex }, waitMs, signal) =>
       new Promise((resolve) => {
-        const waiter: Waiter = { ids: new Set(channelIds), wake: done };
+        const waiter: Waiter = { ids: new Set(channelIds), keyIndex, wake: done };
         const timer = setTimeout(done, waitMs);
         signal.addEventListener("abort", done, { once: true });
         waiters.add(waiter);
@@ -260,6 +280,9 @@ function leaseOf(
   };
 }
 
+const isLimited = ({ maxConcurrency, rpmLimit, tpmLimit }: Caps): boolean =>
+  maxConcurrency > 0 || rpmLimit > 0 || tpmLimit > 0;
+
 /** `place`: this node among those that live now; `shared`: where all of them ask. */
 export function createCaps(
   { place }: { place: () => NodePlace },
@@ -272,7 +295,7 @@ export function createCaps(
 
   function isOpen(use: Use | undefined, caps: Caps, tokens: number, id: number, atMs: number): boolean {
     const { maxConcurrency, rpmLimit, tpmLimit } = caps;
-    if (maxConcurrency === 0 && rpmLimit === 0 && tpmLimit === 0) return true;
+    if (!isLimited(caps)) return true;
     if (use && use.fullUntilMs > atMs) return false;
     const here = shared?.isUp() === true ? ALONE : place();
     if (maxConcurrency > 0 && (use?.inFlight ?? 0) >= shareOf(maxConcurrency, here, id)) return false;
@@ -320,10 +343,9 @@ export function createCaps(
       ofChannel?.begin(channel.caps, tokens, atMs);
       const taken = [{ use: ofKey, caps: key ?? channel.caps, id: key?.id ?? 0 }];
       if (ofChannel) taken.push({ use: ofChannel, caps: channel.caps, id: channel.id });
-      return leaseOf(
-        { taken, tokens, atMs },
-        { shared, monotonicMs, isOver, freed: () => waiters.wakeOne(channel.id) },
-      );
+      const isOfAnyKey = isLimited(channel.caps);
+      const freed = (): void => waiters.wakeOne({ channelId: channel.id, keyIndex, isOfAnyKey });
+      return leaseOf({ taken, tokens, atMs }, { shared, monotonicMs, isOver, freed });
     },
     countLimited(keyId) {
       useIn(byKey, keyId).limited++;
@@ -343,6 +365,6 @@ export function createCaps(
       const timed = waits.filter((ms) => ms > 0);
       return timed.length === 0 ? ASK_AGAIN_MS : Math.max(1, Math.min(...timed));
     },
-    wait: (channelIds, waitMs, signal) => waiters.wait(channelIds, waitMs, signal),
+    wait: (wanted, waitMs, signal) => waiters.wait(wanted, waitMs, signal),
   };
 }

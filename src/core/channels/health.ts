@@ -211,14 +211,14 @@ export function createChannelHealth(routing: Pick<Routing, "channel" | "onChange
       dropEmpty(channel, state);
     },
     failed(channel, model, { reason, beganMs, isWhole, retryAfterSeconds, isUnreached, detail }, nowMs) {
-      if (isUnreached) proxies.unreached(channel, nowMs, detail);
+      if (isUnreached) proxies.unreached(channel, { nowMs, beganMs, detail });
       else proxies.answered(channel, beganMs);
       const state = healthOf(channel, nowMs);
       if (!state) return;
       const breaker = isWhole
         ? (state.whole ??= createBreaker())
         : cellOf(state, upstreamModel(channel, model));
-      failed(breaker, reason, nowMs, { retryAfterSeconds, detail });
+      failed(breaker, reason, nowMs, { retryAfterSeconds, detail, beganMs });
     },
     abandoned(channel, model, beganMs) {
       proxies.abandoned(channel, beganMs);

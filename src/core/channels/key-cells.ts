@@ -16,6 +16,14 @@ import { upstreamModel } from "./rows.ts";
 import type { Channel } from "./rows.ts";
 import { atMostEachMinute } from "./tidying.ts";
 
+/** A failure, and when its call began: steady clock. */
+export interface FailedWithKey {
+  nowMs: number;
+  beganMs: number;
+  /** What was said, scrubbed. */
+  detail?: string | undefined;
+}
+
 /** Models are those of requests. */
 export interface KeyCells {
   isCalm(nowMs: number): boolean;
@@ -26,7 +34,7 @@ export interface KeyCells {
   /** A call that began then (steady clock) is being answered; how that ends is told later. */
   opened(channel: Channel, index: number, model: string, beganMs: number): void;
   succeeded(channel: Channel, index: number, model: string, beganMs: number, nowMs: number): void;
-  failed(channel: Channel, index: number, model: string, nowMs: number, detail?: string): void;
+  failed(channel: Channel, index: number, model: string, how: FailedWithKey): void;
   /** The call ended without a word on the key. */
   abandoned(channel: Channel, index: number, model: string, beganMs: number): void;
   wake(channel: Channel, index: number): void;
@@ -78,7 +86,7 @@ export function createKeyCells(): KeyCells {
       models?.delete(upstreamModel(channel, model));
       if (models?.size === 0) cells.delete(channel.keyRows[index]?.id ?? 0);
     },
-    failed(channel, index, model, nowMs, detail) {
+    failed(channel, index, model, { nowMs, beganMs, detail }) {
       const id = channel.keyRows[index]?.id ?? 0;
       if (id === 0 || channel.keys.length < 2) return;
       sweep(cells, nowMs);
@@ -91,7 +99,7 @@ export function createKeyCells(): KeyCells {
         if (models.size >= MAX_MODELS && oldest !== undefined) models.delete(oldest);
         models.set(name, (cell = createBreaker()));
       }
-      failed(cell, "down", nowMs, { detail });
+      failed(cell, "down", nowMs, { detail, beganMs });
     },
     abandoned(channel, index, model, beganMs) {
       const cell = cellOf(channel, index, model);

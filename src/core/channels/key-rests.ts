@@ -43,6 +43,8 @@ export interface NewRest {
   untilUpstream?: boolean;
   restMs: number;
   detail: string;
+  /** When the call began that failed (steady clock); absent: now. */
+  beganMs?: number | undefined;
   /** As requested; absent: the key rests for all of them. */
   model?: string;
 }
@@ -98,7 +100,7 @@ export function createKeyRests(): KeyRests {
       const ofModel = own.models.get(name);
       return untilOf(channel, ofModel) > untilOf(channel, own.whole) ? ofModel : own.whole;
     },
-    take(channel, index, { reason, restMs, detail, model, untilUpstream = false }, nowMs) {
+    take(channel, index, { model, ...failure }, nowMs) {
       const account = accountOf(channel, index);
       if (account === "") return;
       sweep(rests, nowMs);
@@ -106,7 +108,7 @@ export function createKeyRests(): KeyRests {
       if (!own) rests.set(account, (own = { whole: undefined, models: new Map() }));
       const name = model === undefined ? "" : upstreamModel(channel, model);
       const before = model === undefined ? own.whole : own.models.get(name);
-      const rest = restAfter(before, { reason, restMs, detail, untilUpstream }, channel.id, nowMs);
+      const rest = restAfter(before, failure, channel.id, nowMs);
       if (model === undefined) own.whole = rest;
       else restModel(own.models, name, rest);
     },
@@ -139,11 +141,18 @@ export function createKeyRests(): KeyRests {
 /** What rests after one more failure: doubled where the upstream names no time and nothing succeeded since the last. */
 function restAfter(
   before: TakenRest | undefined,
-  { reason, restMs, detail, untilUpstream = false }: Omit<NewRest, "model">,
+  { reason, restMs, detail, untilUpstream = false, beganMs = Infinity }: Omit<NewRest, "model">,
   channelId: number,
   nowMs: number,
 ): TakenRest {
   const isAsked = untilUpstream && reason === "limited";
+  if (before && isOld(before, reason, beganMs)) {
+    const untilMs = nowMs + restMs;
+    // Only the time that its upstream asks for is news. Since when it rests stays: a call that tried it later knows more.
+    return isAsked && untilMs > before.restsUntilMs
+      ? { ...before, reason, detail, restsUntilMs: untilMs, isAsked }
+      : before;
+  }
   const isKnown = before !== undefined && before.restsUntilMs > nowMs;
   // Calls that were under way when it began to rest say nothing new.
   if (isKnown) {
@@ -170,6 +179,11 @@ function restAfter(
     sinceMs: nowMs,
     heldUntilMs,
   };
+}
+
+/** A call that began before the rest met the same, or what its rest has covered; that a key is rejected is news. */
+function isOld(before: TakenRest, reason: RestReason, beganMs: number): boolean {
+  return before.sinceMs > beganMs && (reason === "limited" || reason === before.reason);
 }
 
 const byHand = (heldUntilMs: number) => ({ reason: "by_hand", detail: "", heldUntilMs }) as const;

@@ -4,7 +4,7 @@ import { KeyStatus } from "../../shared/enums.ts";
 import type { CapState } from "./caps.ts";
 import type { Breaker } from "./breaker.ts";
 import { createKeyCells } from "./key-cells.ts";
-import type { KeyCells } from "./key-cells.ts";
+import type { FailedWithKey, KeyCells } from "./key-cells.ts";
 import { createKeyRests, untilOf } from "./key-rests.ts";
 import type { KeyRest, KeyRests, KeyState, NewRest } from "./key-rests.ts";
 import { upstreamModel } from "./rows.ts";
@@ -63,7 +63,7 @@ export interface Keyring {
    * The model failed with this key (down, too slow, cut off). True: it rests for the model because of that while another key of
    * the channel is fit, so that nothing is said of the channel.
    */
-  failed(channel: Channel, index: number, model: string, nowMs: number, detail?: string): boolean;
+  failed(channel: Channel, index: number, model: string, how: FailedWithKey): boolean;
   /** The call ended without a word on the key. */
   abandoned(channel: Channel, index: number, model: string, beganMs: number): void;
   /** Models (by their names at the upstream) that failed with the key alone, and that no call is trying out. */
@@ -244,9 +244,10 @@ export function createKeyring(caps: CapState, random: () => number = Math.random
     opened: (channel, index, model, beganMs) => cells.opened(channel, index, model, beganMs),
     succeeded: (channel, index, model, beganMs, nowMs) =>
       cells.succeeded(channel, index, model, beganMs, nowMs),
-    failed(channel, index, model, nowMs, detail) {
-      cells.failed(channel, index, model, nowMs, detail);
+    failed(channel, index, model, how) {
+      cells.failed(channel, index, model, how);
       const name = upstreamModel(channel, model);
+      const { nowMs } = how;
       const isResting = cells.restsUntil(channel, index, name, nowMs) > nowMs;
       return isResting && isAnyFit(ring, channel, name, nowMs);
     },

@@ -14,8 +14,8 @@ export interface ProxyHealth {
   restsUntil(channel: Channel): number;
   /** A call that began then (steady clock) was answered through it. */
   answered(channel: Channel, beganMs: number): void;
-  /** Nobody was reached through it. */
-  unreached(channel: Channel, nowMs: number, detail: string | undefined): void;
+  /** Nobody was reached through it by a call that began then; steady clock. */
+  unreached(channel: Channel, how: { nowMs: number; beganMs: number; detail: string | undefined }): void;
   abandoned(channel: Channel, beganMs: number): void;
   /** An administrator lets calls through it again. */
   close(channel: Channel): void;
@@ -64,7 +64,7 @@ export function createProxyHealth(): ProxyHealth {
       const proxy = known(channel);
       if (proxy && !isNewer(proxy.breaker, beganMs)) proxies.delete(proxyOf(channel));
     },
-    unreached(channel, nowMs, detail) {
+    unreached(channel, { nowMs, beganMs, detail }) {
       const address = proxyOf(channel);
       if (address === "") return;
       sweep(nowMs);
@@ -72,7 +72,7 @@ export function createProxyHealth(): ProxyHealth {
       if (!proxy) proxies.set(address, (proxy = { breaker: createBreaker(), channels: new Set() }));
       const { breaker, channels } = proxy;
       channels.add(channel.id);
-      if (channels.size >= LEAST_CHANNELS) failed(breaker, "down", nowMs, { detail });
+      if (channels.size >= LEAST_CHANNELS) failed(breaker, "down", nowMs, { detail, beganMs });
       else {
         breaker.failures = Math.min(breaker.failures + 1, MOST_OF_ONE);
         breaker.failedAtMs = nowMs;

@@ -334,6 +334,28 @@ function createKeeper(
 const nowOf = ({ kind }: Pick<Deps["db"], "kind">) =>
   kind === "postgres" ? sql`floor(extract(epoch from now()))::bigint` : sql`unixepoch()`;
 
+/** A key that is not over by the database's clock is not looked at again before. */
+const EXPIRY_AGAIN_MS = 5000;
+const MOST_EXPIRIES = 10_000;
+
+/** Whose turn it is to look whether a key is over: one at a time, and not again for some seconds. */
+function expiryTurns(monotonicMs: () => number) {
+  /** When the last look ended, by key; Infinity: it goes on. */
+  const looks = new Map<number, number>();
+  return {
+    begins(tokenId: number): boolean {
+      if (monotonicMs() - (looks.get(tokenId) ?? -Infinity) < EXPIRY_AGAIN_MS) return false;
+      const [oldest] = looks.keys();
+      if (looks.size >= MOST_EXPIRIES && oldest !== undefined) looks.delete(oldest);
+      looks.set(tokenId, Infinity);
+      return true;
+    },
+    ended(tokenId: number): void {
+      looks.set(tokenId, monotonicMs());
+    },
+  };
+}
+
 /** What changes balances and keys beside calls; whoever holds the account in memory reads it anew. */
 function balanceWrites({
   db,
@@ -345,6 +367,20 @@ function balanceWrites({
   const { t } = db;
   /** Of transactions that are under way. */
   const changedIn = new WeakMap<Orm, Set<number>>();
+  const expiries = expiryTurns(() => clock.monotonicMs());
+
+  /** What is known here may be old: a row whose time was extended meanwhile stays as it is, and is read again. */
+  async function expireToken(id: number): Promise<boolean> {
+    const { tokens } = t;
+    const isOver = and(ne(tokens.expiredTime, -1), lt(tokens.expiredTime, nowOf(db)));
+    const ended = await db.orm
+      .update(tokens)
+      .set({ status: TokenStatus.expired })
+      .where(and(eq(tokens.id, id), eq(tokens.status, TokenStatus.enabled), isOver))
+      .returning({ id: tokens.id });
+    return ended.length > 0;
+  }
+
   return {
     async atomic(body) {
       let credited = new Set<number>();
@@ -377,22 +413,14 @@ function balanceWrites({
     },
     setTokenQuota: (tx, tokenId, remainQuota) => tokenQuotaSteps(tx, t, tokenId, remainQuota),
     async tokenExpired(token) {
-      if (token.status !== TokenStatus.enabled) return;
+      if (token.status !== TokenStatus.enabled || !expiries.begins(token.id)) return;
       token.status = TokenStatus.expired;
-      // What is known here may be old: a row whose time was extended meanwhile stays as it is, and is read again.
-      const ended = await db.orm
-        .update(t.tokens)
-        .set({ status: TokenStatus.expired })
-        .where(
-          and(
-            eq(t.tokens.id, token.id),
-            eq(t.tokens.status, TokenStatus.enabled),
-            ne(t.tokens.expiredTime, -1),
-            lt(t.tokens.expiredTime, nowOf(db)),
-          ),
-        )
-        .returning({ id: t.tokens.id });
-      await (ended.length > 0 ? accounts.tokenChanged(token.id) : accounts.tokenCharged(token.id));
+      try {
+        const isOver = await expireToken(token.id);
+        await (isOver ? accounts.tokenChanged(token.id) : accounts.tokenCharged(token.id));
+      } finally {
+        expiries.ended(token.id);
+      }
     },
   };
 }

@@ -137,6 +137,11 @@ function lastCurrentMs({ answeredMs }: AccountCache, { readRound, currentMs }: R
   return readRound === NEVER ? currentMs : Math.max(currentMs, answeredMs);
 }
 
+/** Something is to be read by a round, whether or not anybody calls; the process does not rest before. */
+export function isUnread({ isStale, isLost, pending }: AccountCache): boolean {
+  return isStale || isLost || pending.users.size + pending.tokens.size > 0;
+}
+
 /** Somebody changed it: memory never decides again before it was read. */
 export function markChanged(cache: AccountCache, reading: Reading): void {
   doubt(cache, reading);

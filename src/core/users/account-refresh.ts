@@ -1,7 +1,8 @@
 // Reads accounts again that other processes wrote, in rounds: on PostgreSQL triggers tell which (db/row-changes.ts), beside
 // the announcements, so that a charge needs none. A row that is being written here is left to its writer, who brings the new
 // figures, and looked at again in the next round.
-// Refuses to read what nobody asks for: accounts that were not used lately are read on their next use.
+// Refuses to read what nobody asks for: accounts that were not used lately are read on their next use, but for those that may have been
+// changed without a word, which no outage could serve until then.
 import type { RowChanges } from "../../db/row-changes.ts";
 import type { Logger } from "../deps.ts";
 import { READ_WAIT_MS } from "../kit/database-failure.ts";
@@ -13,6 +14,7 @@ import {
   dropToken,
   dropUser,
   isInCall,
+  isUnread,
   NEVER,
   putToken,
   wasRead,
@@ -65,7 +67,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
     }
     // Nobody asks: what is written meanwhile is told in the first round with somebody. Where the last word was that the database
     // is away, memory decides until a round has been answered.
-    if (active.size === 0 && !cache.isStale) return;
+    if (active.size === 0 && !isUnread(cache)) return;
     const wasLost = cache.isLost;
     cache.isLost = false;
     try {
@@ -84,16 +86,11 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
     }
   }
 
+  /** First those in use, then whom nobody uses, where it may have been changed. */
   async function readAll(): Promise<void> {
-    for (const entry of users.values()) {
-      if (active.has(entry)) continue;
-      doubt(cache, entry);
-      for (const token of entry.tokens) doubt(cache, token);
-    }
-    for (const entry of active) {
-      pending.users.add(entry);
-      for (const token of entry.tokens) pending.tokens.add(token);
-    }
+    wantActive(cache);
+    await readPending();
+    wantChanged(cache);
     await readPending();
   }
 
@@ -178,6 +175,28 @@ function letMemoryDecide(cache: AccountCache, { silentMs, aloneMs }: LastHeard):
   cache.aloneFromMs = nowMs - aloneMs;
   cache.isStale = true;
   for (const tell of cache.waiting) tell();
+}
+
+/** Whom nobody uses is read on its next use. */
+function wantActive(cache: AccountCache): void {
+  const { users, active, pending } = cache;
+  for (const entry of users.values()) {
+    if (active.has(entry)) continue;
+    doubt(cache, entry);
+    for (const token of entry.tokens) doubt(cache, token);
+  }
+  for (const entry of active) {
+    pending.users.add(entry);
+    for (const token of entry.tokens) pending.tokens.add(token);
+  }
+}
+
+/** Whoever may have been changed: unread, memory would refuse it in the next outage. */
+function wantChanged({ users, pending }: AccountCache): void {
+  for (const entry of users.values()) {
+    if (entry.isChanged) pending.users.add(entry);
+    for (const token of entry.tokens) if (token.isChanged) pending.tokens.add(token);
+  }
 }
 
 /** Not used lately: what is pending of it is read when it is. */

@@ -1,7 +1,7 @@
 // In-memory accounts: users and API keys as the hot path reads them, filled on first use, bounded, kept true by every
 // write here and on other nodes. Refuses to let an older read overwrite a balance that was written meanwhile.
-import { addUser, createAccountCache, forgetTold, markChanged, use } from "./account-cache.ts";
-import type { AccountCache, AccountLimits } from "./account-cache.ts";
+import { addUser, createAccountCache, forgetTold, isUnread, markChanged, use } from "./account-cache.ts";
+import type { AccountCache, AccountLimits, Reading } from "./account-cache.ts";
 import { createAccountLookups, MAX_KEY_LENGTH, outdateUsers } from "./account-lookups.ts";
 import type { Change } from "./account-lookups.ts";
 import { createAccountQueries } from "./account-queries.ts";
@@ -76,8 +76,7 @@ export async function createAccounts({
     loseTrack(cache, reads);
     void refresh();
   };
-  await db.onChange("users", { changed: rereading(logger, (id) => lookups.reloadUser(id)), lost });
-  await db.onChange("tokens", { changed: rereading(logger, (id) => lookups.reloadToken(id)), lost });
+  await hearChanges(db, { cache, lookups, logger, lost });
 
   const stop = isShared && refreshMs > 0 ? startRounds({ around, cache, refresh }, refreshMs) : undefined;
 
@@ -149,7 +148,7 @@ export async function createAccounts({
 
 /**
  * Only changes are announced, so somebody was changed, and nobody heard who: whatever is kept here decides nothing until it was read
- * again, active accounts in the next round, the others on their next use.
+ * again, active accounts first in the next round, the others behind them.
  */
 function loseTrack(cache: AccountCache, reads: ReadsInFlight): void {
   cache.misses.clear();
@@ -172,17 +171,58 @@ async function reloadEach(ids: readonly number[], reload: (id: number) => Promis
   if (failures.length > 0) throw failures[0];
 }
 
-/** What another node changed is read again. */
+/** It was changed, and could not be read: a round does, and until then memory does not decide. */
+function keepUnread<T extends Reading>(cache: AccountCache, entry: T | undefined, pending: Set<T>): void {
+  if (!entry) return;
+  markChanged(cache, entry);
+  pending.add(entry);
+}
+
+async function hearChanges(
+  db: Pick<Deps["db"], "onChange">,
+  {
+    cache,
+    lookups,
+    logger,
+    lost,
+  }: {
+    cache: AccountCache;
+    lookups: Pick<ReturnType<typeof createAccountLookups>, "reloadUser" | "reloadToken">;
+    logger: Deps["logger"];
+    lost: () => void;
+  },
+): Promise<void> {
+  const { users, tokensById, pending } = cache;
+  const unreadUser = (id: number): void => keepUnread(cache, users.get(id), pending.users);
+  const unreadToken = (id: number): void => keepUnread(cache, tokensById.get(id), pending.tokens);
+  await db.onChange("users", {
+    changed: rereading(logger, (id) => lookups.reloadUser(id), unreadUser),
+    lost,
+  });
+  await db.onChange("tokens", {
+    changed: rereading(logger, (id) => lookups.reloadToken(id), unreadToken),
+    lost,
+  });
+}
+
+/**
+ * What another node changed is read again. Who could not be read is known, and is left to the rounds: to say that announcements
+ * are missing would take all the others out of memory's hands, too.
+ */
 function rereading(
   logger: Deps["logger"],
   reload: (id: number) => Promise<void>,
+  leave: (id: number) => void,
 ): (ids: readonly string[]) => Promise<void> {
-  return async (ids) => {
-    const done = await Promise.allSettled(ids.map((id) => reload(Number(id))));
+  return async (list) => {
+    const ids = list.map(Number);
+    const done = await Promise.allSettled(ids.map(reload));
     const failed = done.find((each) => each.status === "rejected");
     if (!failed) return;
+    done.forEach(({ status }, at) => {
+      if (status === "rejected") leave(ids[at] ?? 0);
+    });
     logger.warn("accounts could not be re-read", { ids, error: String(failed.reason) });
-    throw failed.reason;
   };
 }
 
@@ -218,7 +258,7 @@ function startRounds(
     void refresh();
   };
   // While memory decides nobody rests: rows are to decide again as soon as the database is back.
-  const isAtWork = (): boolean => cache.active.size > 0 || cache.isStale;
+  const isAtWork = (): boolean => cache.active.size > 0 || isUnread(cache);
   const ends = [around.lookEvery(refreshMs, come, REST_MS), around.restUnless(isAtWork)];
   return () => ends.forEach((end) => end());
 }

@@ -16,14 +16,14 @@ import { embeddingTexts } from "./embeddings.ts";
 const DIMENSION_NAMES = ["outputDimensionality", "output_dimensionality"];
 const CONFIG_NAMES = ["embedContentConfig", "embed_content_config"];
 
-/** The request with vectors of another length, wherever it named one. */
-function withDimensions(request: JsonObject, dimensions: number): JsonObject {
+/** The request with vectors of another length, wherever it named one; undefined: of the model's own. */
+function withDimensions(request: JsonObject, dimensions: number | undefined): JsonObject {
   const changed = rest(request, DIMENSION_NAMES) ?? {};
   for (const name of CONFIG_NAMES) {
     const config = asObject(changed[name]);
     if (config) changed[name] = rest(config, DIMENSION_NAMES) ?? {};
   }
-  return { ...changed, outputDimensionality: dimensions };
+  return dimensions === undefined ? changed : { ...changed, outputDimensionality: dimensions };
 }
 
 /** Whether rules of the channel put other texts in the place of the client's. */
@@ -36,13 +36,13 @@ function hasOtherTexts(call: AdapterCall, requests: readonly JsonObject[]): bool
 
 /**
  * A request per vector: the client's own where it wrote any, with the length of vectors that a rule of the channel asks
- * for; else the texts of the call. Throws `unsupported_field` for token lists.
+ * for, or without the one that it takes away; else the texts of the call. Throws `unsupported_field` for token lists.
  */
 export function googleRequests(call: AdapterCall): JsonObject[] {
   const dimensions = asNumber(call.body["dimensions"]);
   const own = call.own && embedRequests(call.own);
   if (own && !hasOtherTexts(call, own)) {
-    const isSame = dimensions === undefined || dimensions === sharedDimensions(own);
+    const isSame = dimensions === sharedDimensions(own);
     return isSame ? own : own.map((request) => withDimensions(request, dimensions));
   }
   return embeddingTexts(call).map((text) => ({

@@ -39,7 +39,12 @@ function isFatal(
   if (refusal.status === 403 && channelType === FORBIDDEN_IS_FATAL_TYPE) return true;
   if (FATAL_CODES.has(refusal.code) || FATAL_TYPES.has(refusal.type)) return true;
   const message = refusal.message.toLowerCase();
-  return keywords.some((keyword) => message.includes(keyword.toLowerCase()) && !clientSaid(client, keyword));
+  const found = keywords.flatMap((keyword) => {
+    const at = message.indexOf(keyword.toLowerCase());
+    // As the upstream writes it, who repeats what it got.
+    return at === -1 ? [] : [refusal.message.slice(at, at + keyword.length)];
+  });
+  return found.length > 0 && !clientSaid(client, found);
 }
 
 /**

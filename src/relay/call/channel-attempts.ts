@@ -282,7 +282,8 @@ async function waitForRoom(run: Run, deadlineAtMs: number): Promise<boolean> {
   const { signal } = request.request;
   const leftMs = Math.min(run.queueUntilMs, deadlineAtMs) - performance.now();
   if (full.size === 0 || leftMs <= 0 || signal.aborted) return false;
-  await caps.wait([...full], Math.min(leftMs, roomInMs(run, clock.monotonicMs())), signal);
+  const wanted = { channelIds: [...full], keyIndex: boundKey(run.request) };
+  await caps.wait(wanted, Math.min(leftMs, roomInMs(run, clock.monotonicMs())), signal);
   run.refusals = undefined;
   return !signal.aborted;
 }

@@ -52,7 +52,7 @@ function isNoRoute(
 ): boolean {
   if (NO_ROUTE.has(upstreamStatus)) return true;
   return (
-    upstreamStatus === 200 && internal.toLowerCase().includes(UNEXPECTED) && !clientSaid(call, UNEXPECTED)
+    upstreamStatus === 200 && internal.toLowerCase().includes(UNEXPECTED) && !clientSaid(call, [UNEXPECTED])
   );
 }
 

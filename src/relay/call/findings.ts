@@ -83,7 +83,7 @@ export function tellDown(
   { detail, isUnreached = false }: { detail: string; isUnreached?: boolean },
 ): void {
   const nowMs = deps.clock.monotonicMs();
-  const isOfKey = deps.keyring.failed(channel, keyIndex, model, nowMs, detail);
+  const isOfKey = deps.keyring.failed(channel, keyIndex, model, { nowMs, beganMs, detail });
   const isClosed = picker.restsUntil(channel, model) === 0;
   if (!isOfKey || !isClosed)
     picker.failed(channel, model, { reason: "down", beganMs, detail, isUnreached }, nowMs);
@@ -95,7 +95,7 @@ export function tellDown(
  */
 export function restKey(
   deps: Pick<Deps, "keyring" | "clock" | "caps">,
-  { channel, keyIndex }: Pick<ChannelAttempt, "channel" | "keyIndex">,
+  { channel, keyIndex, beganMs }: Pick<ChannelAttempt, "channel" | "keyIndex"> & { beganMs?: number },
   model: string,
   { failure, verdict, refusal }: AttemptFailure,
 ): boolean {
@@ -122,6 +122,7 @@ export function restKey(
     restMs,
     detail,
     untilUpstream,
+    beganMs,
     ...(reason === "limited" || isMissing ? { model } : {}),
   };
   return deps.keyring.rest(channel, keyIndex, rest, deps.clock.monotonicMs());

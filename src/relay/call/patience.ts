@@ -52,7 +52,7 @@ export function createPatience(
       const waitMs = Math.max(LEAST_WAIT_MS, soonestOf(candidates));
       const startedMs = performance.now();
       if (waitMs > leftMs || startedMs + waitMs >= deadlineAtMs || signal.aborted) return false;
-      await deps.caps.wait([], waitMs, signal);
+      await deps.caps.wait({ channelIds: [] }, waitMs, signal);
       leftMs -= performance.now() - startedMs;
       asked.clear();
       return !signal.aborted;

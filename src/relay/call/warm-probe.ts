@@ -82,7 +82,7 @@ function tellKey(
     keyring.succeeded(channel, keyIndex, model, beganMs, nowMs);
     if (picker.restsUntil(channel, model) !== 0) picker.succeeded(channel, model, beganMs, nowMs);
   } else if (failed !== "nothing" && failed?.verdict === "down")
-    keyring.failed(channel, keyIndex, model, nowMs, detailOf(failed.failure));
+    keyring.failed(channel, keyIndex, model, { nowMs, beganMs, detail: detailOf(failed.failure) });
   else keyring.abandoned(channel, keyIndex, model, beganMs);
 }
 

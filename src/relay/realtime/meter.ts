@@ -385,16 +385,19 @@ export class TurnMeter {
     return this.#usage(input, output + hearing);
   }
 
-  /** A turn was billed: the next begins empty. */
-  next(): void {
+  /**
+   * A turn was billed: the next begins empty. `isHeard`: only what was heard; what a response is still to read is not billed yet.
+   */
+  next(isHeard = false): void {
+    this.#hearing.clear();
+    this.#heard = undefined;
+    this.guessesHeard = this.#isAnswered = false;
+    this.startedMs = this.firstOutputMs = 0;
+    if (isHeard) return;
     this.#isFirst = false;
     this.#input.clear();
     this.#output.clear();
     this.#inputSeconds = this.#outputSeconds = this.#images = 0;
-    this.#hearing.clear();
-    this.#heard = undefined;
     this.#heardSeconds = 0;
-    this.guessesHeard = this.#isAnswered = false;
-    this.startedMs = this.firstOutputMs = 0;
   }
 }

@@ -217,9 +217,9 @@ function sessionParts(
     openTurn: (id, context, outputLimit) =>
       holds.open({ caller, model, upstreamModel, requestId: id, context, outputLimit, cap, quote }),
     refusal: (turn) => holds.refusal(caller, turn),
-    charged(usage) {
+    charged(usage, isHeard) {
       lease.used(promptTokens(usage) + completionTokens(usage));
-      usual.learn(model, completionTokens(usage));
+      if (!isHeard) usual.learn(model, completionTokens(usage));
     },
     chargedHeard: (usage) => lease.used(promptTokens(usage) + completionTokens(usage)),
     ...admissionChecks(deps, request, caller, { model, address: parts.visitors.addressOf(request) }),

@@ -31,8 +31,8 @@ export interface SessionParts {
   upstream: UpstreamSocket;
   /** The first turn, held back before the upstream was called. */
   firstTurn: TurnHold;
-  /** A turn was charged: answers of the model are that long. */
-  charged: (usage: Usage) => void;
+  /** A turn was charged: answers of the model are that long, but for what was only heard. */
+  charged: (usage: Usage, isHeard: boolean) => void;
   /** A transcription beside responses was charged by itself. */
   chargedHeard: (usage: Usage) => void;
   /** Holds back for the next turn, which reads what was charged last; throws failures of kinds quota and limit. */

@@ -248,8 +248,7 @@ export class RealtimeSession implements SocketHandlers {
   /** Charges the turn, passes its last frame on, holds back for the next one, then lets the waiting frames through. */
   async #endTurn(frame: Frame, { usage }: TurnEnd): Promise<void> {
     try {
-      const charged = await this.#settle(this.#goodbye?.reason ?? "completed", usage);
-      if (charged) this.#context = charged;
+      await this.#settle(this.#goodbye?.reason ?? "completed", usage);
       this.#pass(frame);
       if (!this.#goodbye) {
         await this.parts.readmit();
@@ -360,20 +359,22 @@ export class RealtimeSession implements SocketHandlers {
     this.#end({ reason, ...goodbyeOf(failure), failure });
   }
 
-  /** Charges and logs the running turn; the usage that was charged. Without anything to charge the hold goes back. */
-  async #settle(end: EndReason, reported: Usage | null): Promise<Usage | undefined> {
+  /** Charges and logs the running turn. Without anything to charge the hold goes back. */
+  async #settle(end: EndReason, reported: Usage | null): Promise<void> {
     const turn = this.#turn;
     this.#turn = undefined;
-    if (!turn) return undefined;
+    if (!turn) return;
     const { parts } = this;
     const meter = this.#meter;
+    // The next response reads the whole conversation, and not merely what was heard last.
+    const isHeard = meter.isOnlyHeard && reported !== null;
     try {
       const charged = await chargeTurn({ parts, turn, meter, end, reported, openedMs: this.#openedMs });
-      if (charged) parts.charged(charged);
-      return charged;
+      if (charged) parts.charged(charged, isHeard);
+      if (charged && !isHeard) this.#context = charged;
     } finally {
       await turn.reservation.release();
-      meter.next();
+      meter.next(isHeard);
       this.#watchedTokens = 0;
     }
   }

@@ -117,3 +117,28 @@ test("keys that lie idle make room once there are many: those that were deleted 
   expect([1, 2, 66, 50_001].map((id) => caps.useOf(id).requests)).toEqual([1, 0, 1, 1]);
   expect(caps.useOf(1).inFlight).toBe(1);
 });
+
+test("room with one key wakes who can use it: who waits for another key is passed over, unless the channel itself was full", async () => {
+  const woken: string[] = [];
+  const twoKeys = (caps: Partial<typeof NONE>): Channel =>
+    ({
+      id: 1,
+      caps: { ...NONE, ...caps },
+      isCapped: true,
+      keyRows: [7, 8].map((id) => ({ id, ...NONE, maxConcurrency: 1 })),
+    }) as unknown as Channel;
+  for (const caps of [{}, { maxConcurrency: 1 }]) {
+    const state = createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 });
+    const over = new AbortController();
+    const wait = (name: string, keyIndex?: number) =>
+      state
+        .wait({ channelIds: [1], keyIndex }, 60_000, over.signal)
+        .then(() => void (over.signal.aborted || woken.push(name)));
+    const waits = [wait("bound to the other", 1), wait("bound", 0), wait("any")];
+    state.take(twoKeys(caps), 0, 0, 0).release();
+    await waits[1];
+    over.abort();
+    await Promise.all(waits);
+  }
+  expect(woken).toEqual(["bound", "bound to the other", "bound"]);
+});

@@ -16,6 +16,7 @@ const channelOf = (...keys: string[]): Channel =>
     keyMode: "polling",
     modelMapping: new Map([["alias", "m"]]),
   }) as unknown as Channel;
+const failing = (nowMs: number, beganMs = nowMs) => ({ nowMs, beganMs });
 const rest = (restMs: number) => ({ reason: "rejected", restMs, detail: "" }) as const;
 
 test("keys take turns, and one that rests is passed over until its rest is over", () => {
@@ -144,22 +145,22 @@ describe("a model that fails with one key of several", () => {
 
   test("rests with that key alone after three failures in a row, and says nothing of the channel", () => {
     const ring = newRing();
-    expect([0, 1, 2].map(() => ring.failed(channel, 0, "m", 0))).toEqual([false, false, true]);
+    expect([0, 1, 2].map(() => ring.failed(channel, 0, "m", failing(0)))).toEqual([false, false, true]);
     expect([1, 2, 3].map(() => ring.next(channel, "alias", 0)?.key)).toEqual(["b", "b", "b"]);
     expect(ring.next(channel, "other", 0)?.key).toBe("a");
     expect(ring.restOf(channel, 0, "m", 0)).toEqual({ restsUntilMs: 5000, reason: "down", detail: "" });
     expect(ring.states(channel, 0)[0]?.models.get("m")?.reason).toBe("down");
     expect(ring.states(channel, 5000)[0]?.models.size).toBe(0);
     // The last key that is fit speaks for the channel.
-    expect([0, 1, 2].map(() => ring.failed(channel, 1, "m", 0))).toEqual([false, false, false]);
+    expect([0, 1, 2].map(() => ring.failed(channel, 1, "m", failing(0)))).toEqual([false, false, false]);
   });
 
   test("is tried by one call when its rest is over; a failure doubles the rest, a success ends it", () => {
     const ring = newRing();
-    for (let i = 0; i < 3; i++) ring.failed(channel, 0, "m", 0);
+    for (let i = 0; i < 3; i++) ring.failed(channel, 0, "m", failing(0));
     const fifty = Array.from({ length: 50 }, () => ring.next(channel, "m", 5000)?.key);
     expect(fifty.filter((key) => key === "a")).toHaveLength(1);
-    ring.failed(channel, 0, "m", 5000);
+    ring.failed(channel, 0, "m", failing(5000));
     expect(ring.next(channel, "m", 14_999)?.key).toBe("b");
     expect([1, 2].map(() => ring.next(channel, "m", 15_000)?.key).toSorted()).toEqual(["a", "b"]);
     ring.succeeded(channel, 0, "m", 15_000, 15_000);
@@ -168,7 +169,7 @@ describe("a model that fails with one key of several", () => {
 
   test("a call that ends without a word lets the next one find out; a stream that begins ends the rest on trial", () => {
     const ring = newRing();
-    for (let i = 0; i < 3; i++) ring.failed(channel, 0, "m", 0);
+    for (let i = 0; i < 3; i++) ring.failed(channel, 0, "m", failing(0));
     const turns = () =>
       [1, 2].map(() => ring.next(channel, "m", 5000)?.key).filter((key) => key === "a").length;
     expect([turns(), turns()]).toEqual([1, 0]);
@@ -178,15 +179,36 @@ describe("a model that fails with one key of several", () => {
     ring.abandoned(channel, 0, "m", 5000);
     expect(turns()).toBe(1);
     ring.opened(channel, 0, "m", 5000);
-    expect([turns(), ring.failed(channel, 0, "m", 5000)]).toEqual([1, true]);
+    expect([turns(), ring.failed(channel, 0, "m", failing(5000))]).toEqual([1, true]);
   });
 
   test("a lone key has no health beside its channel's", () => {
     const ring = newRing();
     const lone = channelOf("a");
-    for (let i = 0; i < 9; i++) expect(ring.failed(lone, 0, "m", 0)).toBe(false);
+    for (let i = 0; i < 9; i++) expect(ring.failed(lone, 0, "m", failing(0))).toBe(false);
     expect([ring.isCalm(0), ring.fitness(lone, "m", 0)]).toEqual([true, "fit"]);
   });
+});
+
+test("a failure of a call that began before the rest neither lengthens it nor ends what tries it out; its upstream's own time still counts", () => {
+  const ring = createKeyring(createCaps({ place: () => ({ nodes: 1, rank: 0 }) }, { monotonicMs: () => 0 }));
+  const channel = channelOf("a", "b");
+  for (let i = 0; i < 3; i++) ring.failed(channel, 0, "m", failing(100));
+  const until = ring.downUntil(channel, 0, "m");
+  ring.take(channel, 0, "m", until);
+  for (let i = 1; i < 4; i++) ring.failed(channel, 0, "m", failing(until + i, 50));
+  expect(ring.downUntil(channel, 0, "m")).toBe(until);
+  ring.succeeded(channel, 0, "m", until, until + 10);
+  expect(ring.downUntil(channel, 0, "m")).toBe(0);
+  const limited = { reason: "limited", restMs: 1000, detail: "", beganMs: 50 } as const;
+  ring.rest(channel, 1, { ...limited, beganMs: 100 }, 100);
+  ring.rest(channel, 1, limited, 900);
+  const reason = (nowMs: number) => ring.restOf(channel, 1, "m", nowMs)?.reason;
+  expect([reason(1099), reason(1100)]).toEqual(["limited", undefined]);
+  ring.rest(channel, 1, { ...limited, untilUpstream: true }, 1200);
+  expect([reason(2199), reason(2200)]).toEqual(["limited", undefined]);
+  ring.rest(channel, 1, { ...rest(500), beganMs: 50 }, 2200);
+  expect(reason(2300)).toBe("rejected");
 });
 
 test("a lone trouble is forgotten by time, whoever fails next or nobody: a rest an hour after its end, a failure after ten minutes", () => {
@@ -195,7 +217,7 @@ test("a lone trouble is forgotten by time, whoever fails next or nobody: a rest 
   ring.rest(channel, 0, rest(1000), 0);
   expect([0, 1000, 3_600_000].map((nowMs) => ring.isCalm(nowMs))).toEqual([false, false, false]);
   expect(ring.isCalm(3_600_000 + 61_001)).toBe(true);
-  ring.failed(channel, 0, "m", 4_000_000);
+  ring.failed(channel, 0, "m", failing(4_000_000));
   expect([4_000_000, 4_600_000].map((nowMs) => ring.isCalm(nowMs))).toEqual([false, false]);
   expect(ring.isCalm(4_660_001)).toBe(true);
 });

@@ -12,15 +12,31 @@ import { testClock } from "../../support/clock.ts";
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
 const KEY = { id: 7, userId: 1, keyHash: sha256Hex("key"), keyHead: "k", keyTail: "y" };
 const KEY_ROW = { ...KEY, allowIps: "", autoGroups: "", limits: "", deletedAt: null };
+/** A round's answer: no row was written. */
+const NOTHING_TOLD = {
+  snapshot: "1:1:",
+  server: "1",
+  mark: "1",
+  at_ms: 0,
+  many: 0,
+  noted: false,
+  told: null,
+};
 const dialect = new PgDialect();
 
 /** Accounts of users 1 to 3, with a key of the first, all in memory; `state.isAway` has the database say nothing. */
 async function startBooks() {
-  const state = { isAway: false, told: [] as string[], lost: () => {} };
+  const state = {
+    isAway: false,
+    told: [] as string[],
+    lost: () => {},
+    changed: (_ids: string[]) => Promise.resolve(),
+  };
   const rowsOf = (table: unknown, where: SQL): unknown[] => {
     if (table === schema.tokens) return [KEY_ROW];
-    const [id] = dialect.sqlToQuery(where).params;
-    return [{ id, status: 1, limits: "", setting: "", deletedAt: null }];
+    // One id, or a list of them in one text.
+    const ids = String(dialect.sqlToQuery(where).params[0]).match(/\d+/g) ?? [];
+    return ids.map((id) => ({ id: Number(id), status: 1, limits: "", setting: "", deletedAt: null }));
   };
   const answer = <T>(value: () => T): Promise<T> =>
     state.isAway ? Promise.reject(new DatabaseSilent()) : Promise.resolve(value());
@@ -31,10 +47,11 @@ async function startBooks() {
       select: () => ({
         from: (table: unknown) => ({ where: (where: SQL) => answer(() => rowsOf(table, where)) }),
       }),
-      execute: () => answer(() => []),
+      session: { client: { unsafe: () => answer(() => [NOTHING_TOLD]) } },
     },
-    onChange: (_kind: string, { lost }: ChangeListener) => {
+    onChange: (kind: string, { lost, changed }: ChangeListener) => {
       state.lost = () => void lost();
+      if (kind === "users") state.changed = async (ids) => changed(ids);
       return Promise.resolve();
     },
     use: () => undefined,
@@ -88,5 +105,29 @@ test("where an announcement was lost nobody knows who was changed: none is serve
   await accounts.user(2);
   state.isAway = true;
   expect(await servedInOutage()).toEqual([2]);
+  accounts.close();
+});
+
+test("after a gap those that nobody uses are read, too: the next outage serves them", async () => {
+  const { state, accounts, servedInOutage } = await startBooks();
+  // Nobody has used them for long.
+  for (let round = 0; round < 50; round++) await accounts.refresh();
+  state.lost();
+  // The round that this began comes to its end.
+  await new Promise((resolve) => void setImmediate(resolve));
+  state.isAway = true;
+  expect(await servedInOutage()).toEqual([1, 2, 3, 7]);
+  accounts.close();
+});
+
+test("of changed ones that are known and cannot be read the others stay in memory's hands, and a round reads them", async () => {
+  const { state, accounts, servedInOutage } = await startBooks();
+  state.isAway = true;
+  await state.changed(["1", "2"]);
+  expect(await servedInOutage()).toEqual([3]);
+  state.isAway = false;
+  await accounts.refresh();
+  state.isAway = true;
+  expect(await servedInOutage()).toEqual([1, 2, 3, 7]);
   accounts.close();
 });

@@ -157,6 +157,13 @@ test("Gemini embeds one text by itself and several in a batch, each as its own v
     content: { parts: [{ text: "a" }] },
     outputDimensionality: 3,
   });
+  // Of a Google client's own request goes what the channel's rules took away.
+  const own = { content: { parts: [{ text: "abc" }] }, outputDimensionality: 3 };
+  for (const dimensions of [undefined, 3]) {
+    const call = embeddings(24, "abc", dimensions === undefined ? {} : { dimensions });
+    await perform({ ...call, more: { own } });
+    expect(requestOf(upstreams[24]).json()["outputDimensionality"]).toBe(dimensions);
+  }
   expect((await failureOf(await perform(embeddings(24, "refuse")))).kind).toBe("upstream-limit");
   expect(await codeOf(() => perform(embeddings(24, [1, 2])))).toBe("unsupported_field");
 });

@@ -114,6 +114,35 @@ describe("the local count", () => {
     expect(meter.sawOutput).toBe(false);
     expect((await meter.count(COUNTER, "m")).input.fresh).toBe(8 + 1);
   });
+  test("what was heard twice before any response is a turn that says nothing of the conversation, and leaves it to the response", () => {
+    const meter = new TurnMeter(false);
+    const content = [{ type: "input_text", text: "word ".repeat(1000) }];
+    say(meter, { type: "conversation.item.create", item: { content } });
+    const before = meter.quick().input.fresh;
+    const heard = (id: string) =>
+      hear(meter, {
+        type: "conversation.item.input_audio_transcription.completed",
+        item_id: id,
+        transcript: "hello",
+        usage: {
+          type: "tokens",
+          input_tokens: 3,
+          output_tokens: 2,
+          input_token_details: { audio_tokens: 3 },
+        },
+      });
+    expect(heard("a")).toBeUndefined();
+    expect(heard("b")).toMatchObject({ id: "b" });
+    expect(meter.isOnlyHeard).toBe(true);
+    meter.next(true);
+    expect(before).toBeGreaterThan(900);
+    expect([meter.quick().input.fresh, meter.sawOutput, meter.reported]).toEqual([before, false, null]);
+    const usage = { input_tokens: 2000, output_tokens: 5 };
+    hear(meter, { type: "response.done", response: { id: "r", usage } });
+    expect(meter.isOnlyHeard).toBe(false);
+    meter.next();
+    expect(meter.quick().input.fresh).toBe(0);
+  });
   test("text beyond what is kept is still counted by its length", async () => {
     const meter = new TurnMeter(false);
     for (let i = 0; i < 40; i++) hear(meter, { type: "response.text.delta", delta: "x".repeat(8192) });

@@ -2,6 +2,7 @@
 // costs. Runs on both databases; after every test the books are audited.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { toFile } from "openai";
+import { requestFacts } from "../../../src/relay/endpoints/service-tier.ts";
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { formFields, parseForm } from "../../../src/relay/wire/multipart.ts";
 import { explainStored } from "../../../src/shared/cost.ts";
@@ -166,6 +167,15 @@ for (const database of ["sqlite", "postgres"] as const) {
         expect(row?.other["estimated"]).toBeUndefined();
       });
 
+      test("a provider's own word for the size is priced where OpenAI's is absent", async () => {
+        const native = (size?: string) => requestFacts("openai-chat", { size, image_size: "2048x2048" }).size;
+        expect([native(), native(""), native("1024x1024")]).toEqual(["2048x2048", "2048x2048", "1024x1024"]);
+        g.upstream.script(reply(picture));
+        const body = { model: "dall-e-3", prompt: "x", image_size: "1024x1792" };
+        const { row } = await charged(() => g.post("/v1/images/generations", body));
+        expect(row?.content).toContain("1024x1792");
+      });
+
       test("a request without a model goes out as dall-e, by the rules of dall-e-3", async () => {
         g.upstream.script(reply(picture));
         await g.post("/v1/images/generations", { prompt: "x", size: "1024x1792" });
@@ -178,6 +188,7 @@ for (const database of ["sqlite", "postgres"] as const) {
       test.each([
         [{ model: "dall-e-3", prompt: "x", size: "1024×1024" }, "size"],
         [{ model: "dall-e-3", prompt: "x", size: "512x512" }, "size"],
+        [{ model: "dall-e-3", prompt: "x", image_size: "512x512" }, "size"],
         [{ model: "dall-e-2", prompt: "x", size: "1792x1024" }, "size"],
         [{ model: "dall-e-3" }, "prompt"],
         [{ model: "dall-e-3", prompt: "x", n: 0 }, "n"],

@@ -157,6 +157,32 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(await balanceOf(user)).toBe(1_000_000 - spent);
     });
 
+    test("what is heard beside the turns counts against the cap, and is charged with the turn where nothing is left for it", async () => {
+      const heard = async (quota: number, fields: Record<string, unknown>, lengths: number[]) => {
+        const { client, peer, user } = await session(quota, fields);
+        const model = "whisper-1";
+        peer.say({ type: "session.updated", session: { audio: { input: { transcription: { model } } } } });
+        const type = "conversation.item.input_audio_transcription.completed";
+        for (const [nth, seconds] of lengths.entries()) {
+          peer.say({ type, item_id: `heard ${nth}`, usage: { type: "duration", seconds } });
+          await client.nextOf(type);
+        }
+        client.socket.close();
+        await Promise.all([client.closed, peer.closed]);
+        const rows = (await g.logs()).filter((row) => row.userId === user.id && row.type === 2);
+        expect(await balanceOf(user)).toBe(quota - rows.reduce((sum, row) => sum + row.quota, 0));
+        return rows;
+      };
+      const capped = await heard(1_000_000, { maxQuota: 20_000 }, [60, 60]);
+      expect(capped.map(({ modelName, quota }) => [modelName, quota])).toEqual([
+        ["whisper-1", 15_000],
+        ["whisper-1", 5000],
+      ]);
+      expect(capped[1]?.other).toMatchObject({ over_cap: 10_000, max_quota: 20_000 });
+      const poor = await heard(2000, {}, [6]);
+      expect(poor.map(({ modelName, quota }) => [modelName, quota])).toEqual([[MODEL, 250]]);
+    });
+
     test("a session is quoted by an answer and by all that it can cost; its turns have the quoted prices while they stand", async () => {
       const quota = 10_000_000;
       const user = await g.app.createUser({ quota });

@@ -90,12 +90,14 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
   async function readAll(): Promise<void> {
     wantActive(cache);
     await readPending();
-    wantChanged(cache);
-    await readPending();
+    const [idleUsers, idleTokens] = wantChanged(cache);
+    await readPending(idleUsers, idleTokens);
   }
 
-  async function readPending(): Promise<void> {
-    const [userEntries, tokenEntries] = [[...pending.users], [...pending.tokens]];
+  async function readPending(
+    userEntries: readonly UserEntry[] = [...pending.users],
+    tokenEntries: readonly TokenEntry[] = [...pending.tokens],
+  ): Promise<void> {
     const most = Math.max(userEntries.length, tokenEntries.length);
     for (let from = 0; from < most; from += REFRESH_CHUNK) {
       const to = from + REFRESH_CHUNK;
@@ -191,12 +193,14 @@ function wantActive(cache: AccountCache): void {
   }
 }
 
-/** Whoever may have been changed: unread, memory would refuse it in the next outage. */
-function wantChanged({ users, pending }: AccountCache): void {
-  for (const entry of users.values()) {
-    if (entry.isChanged) pending.users.add(entry);
-    for (const token of entry.tokens) if (token.isChanged) pending.tokens.add(token);
-  }
+/** Whom nobody uses, where it may have been changed: unread, memory would refuse it in the next outage. */
+function wantChanged({ users, active, pending }: AccountCache): [UserEntry[], TokenEntry[]] {
+  const idle = [...users.values()].filter((entry) => !active.has(entry));
+  const idleUsers = idle.filter(({ isChanged }) => isChanged);
+  const idleTokens = idle.flatMap(({ tokens }) => [...tokens].filter(({ isChanged }) => isChanged));
+  for (const entry of idleUsers) pending.users.add(entry);
+  for (const token of idleTokens) pending.tokens.add(token);
+  return [idleUsers, idleTokens];
 }
 
 /** Not used lately: what is pending of it is read when it is. */

@@ -392,6 +392,11 @@ describe("what an ordinary session hears is charged too:", () => {
       type: "session.updated",
       session: { audio: { input: { transcription: { model } } } },
     });
+    const { channelId } = g;
+    const { costs, db } = g.app.deps;
+    const cost = { channelId, model: "whisper-1", price: '{"in":6}', validFrom: 0, createdAt: 0 };
+    await db.orm.insert(db.t.channelCosts).values(cost);
+    await costs.refresh([channelId]);
     const rows = await hearing(async (say, tell) => {
       await say(named("whisper-1"));
       // What the upstream has not taken up does not count.
@@ -411,6 +416,12 @@ describe("what an ordinary session hears is charged too:", () => {
       ["whisper-1", 17 * 15],
     ]);
     expect(rows.map(({ other }) => other["estimated"])).toEqual([undefined, undefined, true, true]);
+    // Six dollars a million tokens of it are 0.6 cents a minute.
+    expect(rows[0]?.other["admin_info"]).toMatchObject({
+      upstream_model: "whisper-1",
+      cost_nanos: 6_000_000,
+    });
+    expect(rows[1]?.other["admin_info"]).not.toHaveProperty("cost_nanos");
   });
   test("at no price of the call: one is due for answers", async () => {
     await g.setOption("ModelPrice", JSON.stringify({ [MODEL]: 0.5 }));

@@ -83,7 +83,7 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
       if (told) note(cache, reads, told);
       const readsAll = !told || wasLost;
       if (readsAll) wantActive(cache);
-      await readPending(cache.pending, REFRESH_CHUNK);
+      await inChunks(cache.pending, REFRESH_CHUNK, refreshChunk);
       // Whoever forgets what was told meanwhile means this round, too.
       cache.toldRound = round;
       cache.answeredMs = askedMs;
@@ -103,24 +103,11 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
   async function readIdle(): Promise<void> {
     const untilMs = cache.monotonicMs() + READ_WAIT_MS;
     try {
-      await readPending(wantChanged(cache), IDLE_CHUNK, untilMs);
+      const isInTime = () => cache.monotonicMs() <= untilMs;
+      if (!(await inChunks(wantChanged(cache), IDLE_CHUNK, refreshChunk, isInTime))) cache.isLost = true;
     } catch (error) {
       cache.isLost = true;
       logger.debug("accounts that nobody uses could not be re-read", { error: String(error) });
-    }
-  }
-
-  /** In chunks, which begin until `untilMs` by the steady clock; what is left then is lost. */
-  async function readPending(wanted: Wanted, chunk: number, untilMs = Infinity): Promise<void> {
-    const [userEntries, tokenEntries] = [[...wanted.users], [...wanted.tokens]];
-    const most = Math.max(userEntries.length, tokenEntries.length);
-    for (let from = 0; from < most; from += chunk) {
-      if (cache.monotonicMs() > untilMs) {
-        cache.isLost = true;
-        return;
-      }
-      const to = from + chunk;
-      await refreshChunk(userEntries.slice(from, to), tokenEntries.slice(from, to));
     }
   }
 
@@ -186,6 +173,22 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
       isRunning = false;
     }
   };
+}
+
+/** One question after the other, each of which begins while there is time; false: some were not asked for. */
+async function inChunks(
+  wanted: Wanted,
+  size: number,
+  refreshChunk: (users: readonly UserEntry[], tokens: readonly TokenEntry[]) => Promise<void>,
+  isInTime = () => true,
+): Promise<boolean> {
+  const [users, tokens] = [[...wanted.users], [...wanted.tokens]];
+  const most = Math.max(users.length, tokens.length);
+  for (let from = 0; from < most; from += size) {
+    if (!isInTime()) return false;
+    await refreshChunk(users.slice(from, from + size), tokens.slice(from, from + size));
+  }
+  return true;
 }
 
 /** From here on, as far as it may; those who wait for a row it has are told. */

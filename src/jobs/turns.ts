@@ -2,8 +2,10 @@
 import { and, eq, like, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import type { Deps } from "../core/deps.ts";
+import { isAway } from "../db/away.ts";
 import { momentValues, NOW } from "../db/moments.ts";
 import type { Moment } from "../db/moments.ts";
+import { sqlState } from "../db/sql-state.ts";
 
 /** What is asked of a job at a look. */
 interface JobQuestion {
@@ -54,9 +56,15 @@ interface Looked {
   waits: string;
 }
 
+/** The database has answered, and it was the question that failed: asked without conditions it may be answered. */
+function isOfStatement(error: unknown): boolean {
+  const state = sqlState(error);
+  return !isAway(error) && (state === "" || /^(?:[0-9A-Z]{5}|SQLITE_\w+)$/.test(state));
+}
+
 /**
  * All conditions stand in one question: where one cannot be asked, every job is taken to have work for that look, so that none
- * ends with it. Said once, until they can be asked again; `forget`: what was built goes.
+ * ends with it. A database that is away is not asked twice. Said once, until they can be asked again; `forget`: what was built goes.
  */
 function askSafely(
   logger: Deps["logger"],
@@ -71,6 +79,7 @@ function askSafely(
       return looked;
     } catch (error) {
       forget();
+      if (!isOfStatement(error)) throw error;
       const looked = await askWith(jobs.map(({ name }) => ({ name }))).finally(forget);
       if (!isTold) logger.error("conditions of jobs could not be asked", { error: String(error) });
       isTold = true;

@@ -28,6 +28,14 @@ import type { TokenRow, UserRow } from "./account-rows.ts";
 /** Accounts that nobody used for this many rounds are re-read on their next use instead. */
 const ACTIVE_ROUNDS = 40;
 const REFRESH_CHUNK = 10_000;
+/** Of those whom nobody uses: a question that is answered soon, also by a slow database. */
+const IDLE_CHUNK = 1000;
+
+/** Whose rows are read. */
+interface Wanted {
+  users: Iterable<UserEntry>;
+  tokens: Iterable<TokenEntry>;
+}
 
 type AccountChanges = RowChanges<"users" | "tokens">;
 
@@ -73,12 +81,14 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
     try {
       const told = changes && (await within(READ_WAIT_MS, changes.next()));
       if (told) note(cache, reads, told);
-      if (!told || wasLost) await readAll();
-      else await readPending();
+      const readsAll = !told || wasLost;
+      if (readsAll) wantActive(cache);
+      await inChunks(cache.pending, REFRESH_CHUNK, refreshChunk);
       // Whoever forgets what was told meanwhile means this round, too.
       cache.toldRound = round;
       cache.answeredMs = askedMs;
       cache.isStale = false;
+      if (readsAll) await readIdle();
     } catch (error) {
       // What an answer told that came too late is told to nobody.
       cache.isLost = true;
@@ -86,22 +96,18 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
     }
   }
 
-  /** First those in use, then whom nobody uses, where it may have been changed. */
-  async function readAll(): Promise<void> {
-    wantActive(cache);
-    await readPending();
-    const [idleUsers, idleTokens] = wantChanged(cache);
-    await readPending(idleUsers, idleTokens);
-  }
-
-  async function readPending(
-    userEntries: readonly UserEntry[] = [...pending.users],
-    tokenEntries: readonly TokenEntry[] = [...pending.tokens],
-  ): Promise<void> {
-    const most = Math.max(userEntries.length, tokenEntries.length);
-    for (let from = 0; from < most; from += REFRESH_CHUNK) {
-      const to = from + REFRESH_CHUNK;
-      await refreshChunk(userEntries.slice(from, to), tokenEntries.slice(from, to));
+  /**
+   * Whom nobody uses, where it may have been changed. Calls wait for none of them: what cannot be read in time, or fails, is left to
+   * the next round, and those in use are as current as they are.
+   */
+  async function readIdle(): Promise<void> {
+    const untilMs = cache.monotonicMs() + READ_WAIT_MS;
+    try {
+      const isInTime = () => cache.monotonicMs() <= untilMs;
+      if (!(await inChunks(wantChanged(cache), IDLE_CHUNK, refreshChunk, isInTime))) cache.isLost = true;
+    } catch (error) {
+      cache.isLost = true;
+      logger.debug("accounts that nobody uses could not be re-read", { error: String(error) });
     }
   }
 
@@ -169,6 +175,22 @@ export function createAccountRefresh(deps: AccountRefreshDeps) {
   };
 }
 
+/** One question after the other, each of which begins while there is time; false: some were not asked for. */
+async function inChunks(
+  wanted: Wanted,
+  size: number,
+  refreshChunk: (users: readonly UserEntry[], tokens: readonly TokenEntry[]) => Promise<void>,
+  isInTime = () => true,
+): Promise<boolean> {
+  const [users, tokens] = [[...wanted.users], [...wanted.tokens]];
+  const most = Math.max(users.length, tokens.length);
+  for (let from = 0; from < most; from += size) {
+    if (!isInTime()) return false;
+    await refreshChunk(users.slice(from, from + size), tokens.slice(from, from + size));
+  }
+  return true;
+}
+
 /** From here on, as far as it may; those who wait for a row it has are told. */
 function letMemoryDecide(cache: AccountCache, { silentMs, aloneMs }: LastHeard): void {
   const nowMs = cache.monotonicMs();
@@ -187,6 +209,9 @@ function wantActive(cache: AccountCache): void {
     doubt(cache, entry);
     for (const token of entry.tokens) doubt(cache, token);
   }
+  // Left from a round that could not read them: those in use come first.
+  for (const entry of pending.users) if (!active.has(entry)) pending.users.delete(entry);
+  for (const token of pending.tokens) if (!active.has(token.owner)) pending.tokens.delete(token);
   for (const entry of active) {
     pending.users.add(entry);
     for (const token of entry.tokens) pending.tokens.add(token);
@@ -194,13 +219,13 @@ function wantActive(cache: AccountCache): void {
 }
 
 /** Whom nobody uses, where it may have been changed: unread, memory would refuse it in the next outage. */
-function wantChanged({ users, active, pending }: AccountCache): [UserEntry[], TokenEntry[]] {
+function wantChanged({ users, active, pending }: AccountCache): Wanted {
   const idle = [...users.values()].filter((entry) => !active.has(entry));
   const idleUsers = idle.filter(({ isChanged }) => isChanged);
   const idleTokens = idle.flatMap(({ tokens }) => [...tokens].filter(({ isChanged }) => isChanged));
   for (const entry of idleUsers) pending.users.add(entry);
   for (const token of idleTokens) pending.tokens.add(token);
-  return [idleUsers, idleTokens];
+  return { users: idleUsers, tokens: idleTokens };
 }
 
 /** Not used lately: what is pending of it is read when it is. */

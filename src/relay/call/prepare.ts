@@ -127,8 +127,9 @@ export function requestOf(services: CallServices, received: Received): CallReque
   const caller = callerFor(services.deps, received.caller, model, pinned);
   exchange.caller = caller;
   endpoint.check(body.json, body.form);
-  checkOnce(endpoint, body);
-  const measured = measurePrompt(endpoint, body.json, services.screens.prompt(endpoint));
+  const screen = services.screens.prompt(endpoint);
+  checkOnce(endpoint, body, screen !== undefined);
+  const measured = measurePrompt(endpoint, body.json, screen);
   const quoted = quotedPrices(services.deps, exchange.request.headers, caller, model);
   const priceIn = (group: string) =>
     forRequest(quoted?.get(group) ?? priceFor(services, caller.user, group, model), () =>

@@ -51,7 +51,10 @@ export interface Endpoint {
   losses?: (body: Json) => readonly string[];
   /** A whole answer in the client's form, where the operation's own is another. */
   answer?: (json: unknown, context: { body: Json; usage: Usage | undefined }) => unknown;
-  /** The body as another endpoint's, for clients whose own endpoint no upstream has any more. */
+  /**
+   * The body that is priced, screened and sent: as another endpoint's, for clients whose own endpoint no upstream has any more, or
+   * with one word for what clients say by several.
+   */
   translate?: (body: RelayBody) => RelayBody;
   /** Pictures, sound, rerank: the raw pass-through does not concern them, and no limit on tokens. */
   isMedia?: boolean;

@@ -8,7 +8,10 @@ import type { Usage } from "../../shared/usage.ts";
 import { checkNumbers, refused } from "./endpoint.ts";
 import type { AnswerFacts, Endpoint, Json } from "./endpoint.ts";
 import { mediaMeter } from "./media-meter.ts";
+import { withField, withoutField } from "../wire/multipart.ts";
 import type { Form, FormPart } from "../wire/multipart.ts";
+import { patchedBody } from "../wire/patch-json.ts";
+import type { RelayBody } from "../wire/read-body.ts";
 
 const IMAGES = { refusalCode: "invalid_image_request", dialect: "openai-chat" } as const;
 const NUMBERS = { n: { min: 1, max: 128, whole: true } };
@@ -31,9 +34,24 @@ function rulesOf(body: Json): string {
   return text(body["model"]) || RULES_WITHOUT_MODEL;
 }
 
-/** As it was asked for; some providers' own word counts where OpenAI's is absent. */
+/** As it was asked for; some providers' own word counts where OpenAI's is absent, as after a rule of a channel. */
 function askedSize(body: Json): string {
   return text(body["size"]) || text(body["image_size"]);
+}
+
+/**
+ * The size in OpenAI's word alone where only another one stands: every upstream is asked for the picture that is priced, also one
+ * that does not know that other word. The same object where nothing is to be changed.
+ */
+function withOneSize(body: RelayBody): RelayBody {
+  const { json, form } = body;
+  const size = text(json["image_size"]);
+  if (size === "" || text(json["size"]) !== "") return body;
+  if (!form) return patchedBody(body, { size, image_size: undefined });
+  const { image_size: _moved, ...rest } = json;
+  const moved = withField(withoutField(form, "image_size"), "size", size);
+  // The client's own bytes say something else.
+  return { ...body, json: { ...rest, size }, form: { ...moved, isPlain: false } };
 }
 
 function sizeOf(body: Json): string {
@@ -77,6 +95,7 @@ const COMMON = {
   outputLimit: () => 0,
   readOnce: new Set(["n", "size", "image_size", "quality", "prompt"]),
   answersTokens: false,
+  translate: withOneSize,
   visitPrompt: (body, visitor) => visitor.text(text(body["prompt"])),
   pieces,
   factor: (body, model) => pictureFactor(model, sizeOf(body), text(body["quality"])),

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import { schema } from "../../../drizzle/postgres.ts";
 import { Hold } from "../../../src/core/ledger/reservation.ts";
 import type { HoldKeeper } from "../../../src/core/ledger/reservation.ts";
-import { createAccountCache, forgetTold } from "../../../src/core/users/account-cache.ts";
+import { createAccountCache, forgetTold, markChanged } from "../../../src/core/users/account-cache.ts";
 import { createAccountLookups } from "../../../src/core/users/account-lookups.ts";
 import type { AccountQueries } from "../../../src/core/users/account-queries.ts";
 import { createReadsInFlight } from "../../../src/core/users/account-reads.ts";
@@ -94,6 +94,9 @@ function keptBooks() {
   const asked = {
     next: undefined as Promise<{ users: number[]; tokens: number[] }> | undefined,
     manyTakeMs: 0,
+    /** Users whose rows were asked for, question by question. */
+    many: [] as number[][],
+    refuses: (_userIds: readonly number[]): boolean => false,
     renewal: Promise.resolve(),
     renewals: 0,
     owner: undefined as Promise<UserRow> | undefined,
@@ -107,6 +110,8 @@ function keptBooks() {
     user: (id) => asked.owner ?? (state.isAway ? away.promise : ask({ ...rowOf(state.status), id })),
     many(userIds, tokenIds) {
       clock.advance(asked.manyTakeMs);
+      asked.many.push([...userIds]);
+      if (asked.refuses(userIds)) return Promise.reject(new DatabaseSilent());
       return ask([userIds.map((id) => ({ ...rowOf(state.status), id })), tokenIds.map(() => KEY_ROW)] as [
         UserRow[],
         TokenRow[],
@@ -483,6 +488,26 @@ test("a key whose row is written at every reading is read once more by its next 
   expect(read).toBe(5);
   asked.key = undefined;
   expect(lookups.tokenByKey("key")).toBeInstanceOf(Promise);
+});
+
+test("behind a gap: where those that nobody uses cannot be read, the others are as current, and come first in the next round", async () => {
+  const { asked, cache, lookups, rounds, state } = keptBooks();
+  await lookups.user(1);
+  await rounds(45);
+  await lookups.user(2);
+  for (const entry of cache.users.values()) markChanged(cache, entry);
+  cache.isLost = true;
+  asked.refuses = (ids) => ids.includes(1);
+  await rounds(1);
+  expect(cache).toMatchObject({ isStale: false, isLost: true, toldRound: cache.round });
+  expect(lookups.user(2)).toMatchObject({ id: 2 });
+  expect(asked.many).toEqual([[2], [1]]);
+  asked.refuses = () => false;
+  await rounds(1);
+  expect(asked.many).toEqual([[2], [1], [2], [1]]);
+  expect(cache.isLost).toBe(false);
+  state.isAway = true;
+  expect(lookups.user(2)).toMatchObject({ id: 2 });
 });
 
 test("rows that were asked for before the process rested or stood still are read again", async () => {

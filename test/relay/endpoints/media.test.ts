@@ -174,6 +174,8 @@ for (const database of ["sqlite", "postgres"] as const) {
         const body = { model: "dall-e-3", prompt: "x", image_size: "1024x1792" };
         const { row } = await charged(() => g.post("/v1/images/generations", body));
         expect(row?.content).toContain("1024x1792");
+        // It is asked for in the word that every upstream knows, or a picture of another size would come.
+        expect(g.upstream.requests[0]?.json()).toEqual({ model: "dall-e-3", prompt: "x", size: "1024x1792" });
       });
 
       test("a request without a model goes out as dall-e, by the rules of dall-e-3", async () => {
@@ -315,10 +317,17 @@ for (const database of ["sqlite", "postgres"] as const) {
         form.append("prompt", "x");
         form.append("n", "2");
         form.append("quality", "");
+        form.append("image_size", "1024x1024");
         g.upstream.script(reply({ ...picture, data: Array(2).fill(picture.data[0]) }));
         const { row } = await charged(() => postForm("/v1/images/edits", form));
         const sent = formOf(g.upstream.requests[0]);
-        expect(formFields(sent)).toEqual({ model: "gpt-image-1", prompt: "x", n: "2", quality: "" });
+        expect(formFields(sent)).toEqual({
+          model: "gpt-image-1",
+          prompt: "x",
+          n: "2",
+          quality: "",
+          size: "1024x1024",
+        });
         expect(sent.parts.find((part) => part.filename !== undefined)).toMatchObject({
           name: "image",
           type: "image/webp",

@@ -2,9 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { imageGenerations } from "../../../src/relay/endpoints/images.ts";
+import { gemini, responses } from "../../../src/relay/endpoints/native.ts";
 import { requestedModel } from "../../../src/relay/endpoints/model-name.ts";
 import { checkOnce } from "../../../src/relay/endpoints/once.ts";
-import { chat } from "../../../src/relay/endpoints/text.ts";
+import { chat, completions } from "../../../src/relay/endpoints/text.ts";
 import { patchTopLevel } from "../../../src/relay/wire/patch-json.ts";
 import { parseBody, readBody } from "../../../src/relay/wire/read-body.ts";
 import type { Failure } from "../../../src/shared/failures.ts";
@@ -145,6 +146,31 @@ describe("what decides a price", () => {
   });
   test("may stand elsewhere in the body, and in other words", () => {
     check('{"n":1,"x":{"n":2,"N":3},"Seed":1,"prompt":"\\u006e \\"n\\" \\"n\\"","sizes":"n"}');
+  });
+  test("is whether a response is waited for: of two words for it one would be refused, the other served", async () => {
+    for (const text of [
+      '{"background":true,"input":"x","background":false}',
+      '{"background" :true,"background"\n:false}',
+      '{"b\\u0061ckground":true,"background":false}',
+    ])
+      expect((await failureOf(() => check(text, responses))).code).toBe("invalid_field");
+    check('{"background":false,"input":"\\u0062","tools":[{"background":1,"x":"background"}]}', responses);
+  });
+  test("is what is screened, where prompts are: one would be looked at, the other served", async () => {
+    const texts: [string, typeof chat][] = [
+      ['{"messages":[1],"messages":[]}', chat],
+      ['{"input":"bad","input":"good"}', responses],
+      ['{"Input":"bad","input":"good"}', responses],
+      ['{"contents":[1],"contents":[]}', gemini],
+      ['{"prompt":"bad","prompt":"good"}', completions],
+    ];
+    const read = (text: string) => parseBody(new TextEncoder().encode(text));
+    for (const [text, endpoint] of texts) {
+      expect((await failureOf(() => checkOnce(endpoint, read(text), true))).code).toBe("invalid_field");
+      if (!text.includes("Input")) checkOnce(endpoint, read(text));
+    }
+    const plain = '{"system":"x","messages":[{"role":"system","messages":1,"input":[{"messages":2}]}]}';
+    checkOnce(chat, read(plain), true);
   });
   test("is a conversation's number of answers and their length, too", async () => {
     for (const text of ['{"n":1,"N":9}', '{"max_tokens":1,"max_to\u212aens":9}', '{"MAX_TOKENS":9}'])

@@ -197,6 +197,15 @@ for (const database of ["sqlite", "postgres"] as const) {
           ["whisper-1", 15_000, undefined],
           ["whisper-1", 5000, 10_000],
         ]);
+        // What is as long as before is looked at again: less of the cap is left.
+        const again = await hearing(1_000_000, { maxQuota: 4000 });
+        const words = { type: part, item_id: "same", delta: "word ".repeat(80) };
+        again.peer.say(words);
+        await again.client.nextOf(part);
+        await again.hear(6, 6);
+        again.peer.say(words);
+        expect(await again.client.nextOf("error")).toMatchObject({ error: { code: "max_cost_exceeded" } });
+        expect(await again.charges()).toEqual(Array(2).fill(["whisper-1", 1500, undefined]));
         const poor = await hearing(2000);
         await poor.hear(6);
         expect(await poor.charges()).toEqual([[MODEL, 60 * 8 * 2.5, undefined]]);

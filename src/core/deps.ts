@@ -262,6 +262,8 @@ export interface ReserveRequest {
   /** Tokens that it reads, and with an answer of the usual length: what limits of tokens a minute count at first. */
   promptTokens?: number;
   tokens?: number;
+  /** Belongs to a call that has entered: it is no request and no call of its own, and budgets alone are looked at. */
+  isPart?: boolean;
   /** Under the rate of the site, which all processes are asked about together with its other limits. */
   rate?: RateClaim | undefined;
 }

@@ -103,7 +103,7 @@ const ROWS = {
     tone: "attention",
     letters: "balance",
     isRootsToClose: true,
-    href: (subject) => `/redemption?keyword=${encodeURIComponent(subject.replace(/^\d+:\d+:/, ""))}`,
+    href: (subject) => `/redemption?keyword=${encodeURIComponent(subject.replace(/^\d+:(?:\d+:)?/, ""))}`,
   },
   /** Most of a user's budget is spent, and nothing of theirs takes a notice. */
   budget: {

@@ -1,4 +1,5 @@
 // The inbox over the wire: administrators read it, put items off and close them; pages carry the bell without a query.
+import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { purgeItems } from "../../src/core/inbox/items.ts";
 import { INBOX_KINDS, inboxKinds } from "../../src/shared/inbox.ts";
@@ -131,6 +132,23 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       const closed = await app.call<Answer<Item>>("PUT", `/api/inbox/${id}`, { state: "closed" }, root);
       expect(closed.body.data.closed_by).toBe(root.id);
     }
+  });
+
+  test("many acts of one administrator leave room for the rest: those beyond fifty share an item that counts them", async () => {
+    for (let act = 1; act <= 60; act++)
+      app.deps.inbox.raise({
+        kind: "codes",
+        subject: `${admin.id}:${act}:spring`,
+        params: { admin: admin.username, name: "spring", what: `$${act}` },
+      });
+    await app.services.inbox.settle();
+    const { items } = await list("kind=codes&page_size=100");
+    expect(items).toHaveLength(51);
+    const shared = items.find(({ subject }) => subject === `${admin.id}:`);
+    expect(shared).toMatchObject({ count: 10, params: { what: "$60" } });
+    const { inboxItems } = app.deps.db.t;
+    await app.deps.db.orm.delete(inboxItems).where(eq(inboxItems.kind, "codes"));
+    await app.services.inbox.read();
   });
 
   test("the bell stands on administrators' pages with its count and the newest eight, in the reader's language", async () => {

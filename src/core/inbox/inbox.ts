@@ -47,6 +47,8 @@ const LAST_LETTERS_MS = 2000;
 /** What merely lasts is written down again this seldom. */
 const SEEN_STEP_SECONDS = 600;
 const MOST_SUBJECT = 255;
+/** Open items of one kind that one administrator's acts make. */
+const MOST_OF_ONE = 50;
 /** What the bell lists; it stands on every page. */
 const NEWEST = 8;
 
@@ -111,9 +113,24 @@ class InboxState implements InboxService {
     this.#meet(cause, 0);
   }
 
+  /**
+   * What tells root of an administrator is an item an act, but not without end: a thousand small acts must not leave the next large
+   * one, or anything else, out of the inbox. Those beyond share one item, which counts them.
+   */
+  #subjectOf(kind: InboxKind, subject: string, params: InboxCause["params"]): string {
+    const admin = params?.["admin"];
+    if (inboxKinds[kind].isRootsToClose !== true || this.#byKey.has(keyOf(kind, subject))) return subject;
+    const isTheirs = (each: Pick<InboxItem, "kind" | "params">) =>
+      each.kind === kind && each.params["admin"] === admin;
+    const theirs = this.#open.filter(isTheirs).length + [...this.#waiting.values()].filter(isTheirs).length;
+    if (theirs < MOST_OF_ONE) return subject;
+    const [actor = ""] = subject.split(":");
+    return subject.includes(":") ? `${actor}:` : `${admin}:`;
+  }
+
   #meet({ kind, subject: whole = "", params = {} }: InboxCause, count: number): void {
     if (this.#isClosed) return;
-    const subject = whole.slice(0, MOST_SUBJECT);
+    const subject = this.#subjectOf(kind, whole, params).slice(0, MOST_SUBJECT);
     const key = keyOf(kind, subject);
     const lastAt = this.#now();
     const waiting = this.#waiting.get(key);

@@ -62,7 +62,8 @@ export function reserve(deps: ReserveDeps, request: ReserveRequest): Hold | Prom
   if (!isQuota(amount) || amount < 0 || !(least >= 0 && least <= amount)) throw refuse("quota_out_of_range");
   const user = accounts.keepUser(request.user);
   const token = request.token && accounts.keepToken(request.token);
-  const entering = { user, token, amount, least, promptTokens, tokens, rate };
+  const isPart = request.isPart === true;
+  const entering = { user, token, amount, least, promptTokens, tokens, isPart, rate };
   const lease = limits?.enter(entering);
   const wanted = { requestId: request.requestId, user, token, amount, least };
   const asked = limits?.confirm(entering, lease);

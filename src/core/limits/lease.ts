@@ -85,18 +85,24 @@ interface Place {
 /** Takes a place with each owner; what the budgets leave was looked at. */
 export function leaseOf(
   owners: readonly OwnerUse[],
-  { amount, tokens }: Pick<EnterRequest, "amount" | "tokens">,
+  { amount, tokens, isPart = false }: Pick<EnterRequest, "amount" | "tokens" | "isPart">,
   deps: LeaseDeps,
 ): LimitLease {
   const nowMs = deps.clock.monotonicMs();
   const allowed = owners.reduce((least, owner) => Math.min(least, Math.max(0, owner.free())), amount);
-  const lease = emptyLease(allowed, tokens, deps);
-  for (const owner of owners) lease.join(owner, owner.requests.add(1, nowMs));
+  const lease = emptyLease(allowed, tokens, deps, isPart);
+  for (const owner of owners) lease.join(owner, isPart ? undefined : owner.requests.add(1, nowMs));
   return lease;
 }
 
-/** Of a call that nothing limits yet: whoever is limited later joins. */
-export function emptyLease(amount: number, tokens: number, { clock, look, shared }: LeaseDeps): LimitLease {
+/** Of a call that nothing limits yet: whoever is limited later joins. `isPart`: of a part of a call, which is none itself. */
+export function emptyLease(
+  amount: number,
+  tokens: number,
+  { clock, look, shared }: LeaseDeps,
+  isPart = false,
+): LimitLease {
+  const calls = isPart ? 0 : 1;
   const places: Place[] = [];
   let held = amount;
   let open = tokens;
@@ -108,7 +114,7 @@ export function emptyLease(amount: number, tokens: number, { clock, look, shared
   const leave = (): void => {
     isOver = true;
     for (const { owner } of places) {
-      owner.calls -= 1;
+      owner.calls -= calls;
       owner.held -= held;
       owner.openTokens -= open;
     }
@@ -134,7 +140,7 @@ export function emptyLease(amount: number, tokens: number, { clock, look, shared
     join(owner, moment) {
       if (isOver || places.some((place) => place.owner === owner)) return;
       places.push({ owner, moment });
-      owner.calls += 1;
+      owner.calls += calls;
       owner.held += held;
       owner.openTokens += open;
     },
@@ -162,6 +168,7 @@ export function emptyLease(amount: number, tokens: number, { clock, look, shared
       leave();
       for (const { owner, moment } of places) if (moment !== undefined) owner.requests.takeBack(1, moment);
       if (sharedMoment > 0) shared?.undo(owners(), sharedMoment);
+      else if (isPart) shared?.ended(owners(), { tokens: 0, units: 0 });
     },
   };
 }

@@ -33,6 +33,8 @@ export interface EnterRequest extends Payers {
   /** That it will read, as far as is known, and together with an answer of the usual length; 0 where it counts none. */
   promptTokens: number;
   tokens: number;
+  /** Belongs to a call that has entered: budgets alone are looked at. */
+  isPart?: boolean;
   /** Under the rate of the site; undefined: there is none, or it was asked about already. */
   rate?: RateClaim | undefined;
 }
@@ -337,7 +339,7 @@ export function createLimitBook(deps: LimitBookDeps): LimitBook {
       known.pass(request, found);
       if (found.length === 0) return undefined;
       const nowMs = clock.monotonicMs();
-      for (const each of found) refuseOverLimit(each, request, nowMs);
+      if (request.isPart !== true) for (const each of found) refuseOverLimit(each, request, nowMs);
       const short = found.find((each) => each.free() <= 0 || each.free() < request.least);
       if (short) throw budgetRefusal(deps, short, request.least);
       return leaseOf(found, request, { clock, look, shared });

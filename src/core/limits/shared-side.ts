@@ -5,7 +5,7 @@ import type { Deps } from "../deps.ts";
 import { shareOf } from "../kit/node-share.ts";
 import type { NodePlace } from "../kit/node-share.ts";
 import { refuseUnanswered, wantedTokens } from "./lease.ts";
-import type { LimitBook, LimitLease } from "./limits.ts";
+import type { EnterRequest, LimitBook, LimitLease } from "./limits.ts";
 import type { RateRule } from "../kit/rate-limit.ts";
 import { budgetRefusal, OPEN_WAIT_MS, rateRefusal, sharedRefusal } from "./refusals.ts";
 import type { SharedClaim, SharedLimits } from "./shared-limits.ts";
@@ -62,8 +62,25 @@ export function sharedSide(
     throw rateRefusal(rule, which, { limit: own[which], retryAfterSeconds: OPEN_WAIT_MS / 1000 });
   }
 
+  /** Of a part of a call only budgets are asked about, as where the call itself wants to hold more. */
+  function askBudgets(
+    { least, tokens }: Pick<EnterRequest, "least" | "tokens">,
+    lease: LimitLease | undefined,
+  ): Promise<void> | undefined {
+    if (!lease) return undefined;
+    const wanted = lease.amount;
+    return lease.more(wanted, tokens)?.then((answer) => {
+      const units = answer ?? lease.unanswered(wanted);
+      if (units >= wanted || (units > 0 && units >= least)) return lease.granted(units, 0);
+      const short = lease.owners().find(({ limits }) => limits.budgetQuota > 0);
+      lease.cancel();
+      if (short) throw budgetRefusal(deps, short, least);
+    });
+  }
+
   return {
     confirm(request, lease) {
+      if (request.isPart === true) return askBudgets(request, lease);
       const owners = lease?.owners() ?? [];
       const { amount, least, tokens } = request;
       // Once for a request, however often it holds.

@@ -9,7 +9,6 @@ import type { CallFacts, CallPrice } from "../../core/prices/prices.ts";
 import type { EndReason } from "../../core/ledger/settle-policy.ts";
 import { Failure } from "../../shared/failures.ts";
 import { completionTokens, promptTokens } from "../../shared/usage.ts";
-import { tellAnswered } from "../call/telling.ts";
 import type { HeardEnd } from "./meter.ts";
 import type { SessionParts } from "./session-parts.ts";
 import { tokensOf } from "./turn-hold.ts";
@@ -33,11 +32,12 @@ interface Heard {
 }
 
 /**
- * Charges and logs one transcription as a call of the model that made it. False: nothing was charged, for it has no price any
- * more, or nothing could be held back for it. Rejects with `ledger_down`.
+ * Charges and logs one transcription at the price of the model that made it; it is no request of its own. False: nothing was
+ * charged, for it has no price any more, or nothing could be held back for it, whyever. Rejects with `ledger_down` where what
+ * was held back could not be settled; nothing was charged then either.
  */
 export async function chargeHeard(
-  deps: Pick<Deps, "prices" | "ledger" | "costs" | "clock" | "observer" | "routing">,
+  deps: Pick<Deps, "prices" | "ledger" | "costs" | "clock" | "logger">,
   { parts, requestId, heard, turn, end }: Heard,
 ): Promise<boolean> {
   const { caller } = parts;
@@ -54,17 +54,24 @@ export async function chargeHeard(
   let reservation: Reservation;
   try {
     const hold = { amount: charge.quota, least: Math.min(1, charge.quota), promptTokens: tokens, tokens };
-    reservation = await deps.ledger.reserve({ requestId, user, token, ...hold });
+    reservation = await deps.ledger.reserve({ requestId, user, token, isPart: true, ...hold });
   } catch (error) {
-    if (error instanceof Failure && (error.kind === "quota" || error.kind === "limit")) return false;
-    throw error;
+    const isRefused = error instanceof Failure && (error.kind === "quota" || error.kind === "limit");
+    if (!isRefused) {
+      const text = error instanceof Error ? error.message : "thrown value";
+      deps.logger.warn("what a realtime session heard goes with its turn", {
+        request_id: requestId,
+        error: text,
+      });
+    }
+    return false;
   }
+  const over = due > charge.quota ? { over_cap: due - charge.quota } : {};
+  await settleHeard(deps, { parts, heard, reservation, end, price, charge, over, units: session?.units });
   if (session) {
     session.spent += charge.quota;
     if (turn.left !== undefined) turn.left = Math.max(0, turn.left - charge.quota);
   }
-  const over = due > charge.quota ? { over_cap: due - charge.quota } : {};
-  await settleHeard(deps, { parts, heard, reservation, end, price, charge, over, units: session?.units });
   return true;
 }
 
@@ -90,7 +97,7 @@ interface Priced {
 }
 
 async function settleHeard(
-  deps: Pick<Deps, "costs" | "clock" | "observer" | "routing">,
+  deps: Pick<Deps, "costs" | "clock">,
   { parts, heard, reservation, end, price, charge, over, units }: Priced,
 ): Promise<void> {
   const { caller, channel, keyIndex, attempts } = parts;
@@ -143,17 +150,4 @@ async function settleHeard(
   } finally {
     await reservation.release();
   }
-  tellAnswered(deps, {
-    endpoint: "realtime",
-    channel,
-    group: caller.group,
-    model: transcriber,
-    requestId: parts.requestId,
-    caller,
-    startedMs: performance.now(),
-    reason: end,
-    firstByteMs: undefined,
-    usage,
-    quota: charge.quota,
-  });
 }

@@ -294,9 +294,12 @@ export class TurnMeter {
     return this.#hearing.isEmpty || this.#isTranscription ? undefined : this.#pricedHeard("", null);
   }
 
-  /** Goes with the turn, as what has no price of its own. */
+  /** Goes with the turn, as what has no price of its own: as sound where it was told by its length. */
   keepHeard(usage: Usage): void {
-    this.#heard = usageOfBoth(this.#heard, usage);
+    const raw = asObject(usage.raw);
+    const kept = (raw?.["type"] === "duration" ? soundUsage(raw) : null) ?? usage;
+    if (usage.estimated === true) this.guessesHeard = true;
+    this.#heard = usageOfBoth(this.#heard, kept);
   }
 
   /** A transcription of which nobody says what it took: the sound since the last one, and its words. */

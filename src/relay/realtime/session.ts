@@ -271,6 +271,10 @@ export class RealtimeSession implements SocketHandlers {
       if (this.#meter.isOnlyHeard && !this.#meter.isResponding)
         return await this.#endTurn(frame, { id: "", usage: this.#meter.reported });
       this.#pass(frame);
+      // What is under way now is looked at from nothing, however long the longest was that was charged before.
+      this.#watchedTokens = 0;
+      const cap = this.#turn?.session;
+      if (cap && cap.spent >= cap.units) this.#refuse();
     } catch (error) {
       const failure = asFailure(error);
       this.#end({ reason: "completed", ...goodbyeOf(failure), failure });
@@ -284,9 +288,13 @@ export class RealtimeSession implements SocketHandlers {
     const turn = this.#turn;
     if (!turn) return;
     const requestId = this.#turnId();
-    if (await chargeHeard(parts.deps, { parts, requestId, heard, turn, end }))
-      parts.chargedHeard(heard.usage);
-    else this.#meter.keepHeard(heard.usage);
+    let isCharged = false;
+    try {
+      isCharged = await chargeHeard(parts.deps, { parts, requestId, heard, turn, end });
+    } finally {
+      if (isCharged) parts.chargedHeard(heard.usage);
+      else this.#meter.keepHeard(heard.usage);
+    }
   }
 
   /** Lets the frames through that waited. */
@@ -404,8 +412,11 @@ export class RealtimeSession implements SocketHandlers {
       }
       // An amount that is being held back right now, or a turn that is being charged, comes first.
       while (this.#isBusy) await this.#settling;
+      // What comes now is neither delivered nor charged: it would be charged beside what is settled here.
+      this.#isBusy = true;
       const cut = this.#meter.cutHearing();
-      if (cut) await this.#settleHeard(reason, cut);
+      // Where that fails it goes with the turn, whose own failure is told.
+      if (cut) await this.#settleHeard(reason, cut).catch(() => undefined);
       if (this.#meter.sawOutput) await this.#settle(reason, this.#meter.reported);
     } finally {
       await this.#giveBack();

@@ -5,7 +5,7 @@ import type { Deps, TokenAccount, UserAccount } from "../../../src/core/deps.ts"
 import { Hold } from "../../../src/core/ledger/reservation.ts";
 import type { HoldKeeper } from "../../../src/core/ledger/reservation.ts";
 import { createRateLimiter } from "../../../src/core/kit/rate-limit.ts";
-import { emptyLease } from "../../../src/core/limits/lease.ts";
+import { emptyLease, leaseOf } from "../../../src/core/limits/lease.ts";
 import type { LimitLease } from "../../../src/core/limits/limits.ts";
 import { OwnerUse } from "../../../src/core/limits/owner-use.ts";
 import type { SharedLimits } from "../../../src/core/limits/shared-limits.ts";
@@ -48,6 +48,46 @@ test("a stream whose question is not answered grows by what the budget leaves be
   expect(owner.held).toBe(40);
   expect(await hold.grow(40)).toBe(0);
   expect(owner.held).toBe(40);
+});
+
+test("a part of a call is asked about by budgets alone, and leaves nothing behind where they refuse it", async () => {
+  const account = { id: 1, usedQuota: 0, pending: 0, name: "k" } as TokenAccount;
+  const limits = {
+    budgetQuota: 100,
+    budgetPeriod: "month",
+    rpmLimit: 1,
+    tpmLimit: 0,
+    maxConcurrency: 1,
+  } as const;
+  const owner = new OwnerUse("token", account, limits, () => true);
+  owner.calls = 1;
+  const deps = { options: { get: () => "UTC", number: () => 1, text: () => "" }, clock } as unknown as Deps;
+  const enter = async (left: number | undefined): Promise<[number, number, number]> => {
+    const asked = { ...silent, ask: () => undefined, more: () => Promise.resolve(left) };
+    const lease = leaseOf(
+      [owner],
+      { amount: 30, tokens: 0, isPart: true },
+      { clock, look: () => undefined, shared: asked },
+    );
+    const request = {
+      user: {} as UserAccount,
+      token: account,
+      amount: 30,
+      least: 1,
+      promptTokens: 0,
+      tokens: 0,
+    };
+    await sharedSide(deps, asked).confirm({ ...request, isPart: true }, lease);
+    const taken: [number, number, number] = [lease.amount, owner.calls, owner.requests.sum(0)];
+    lease.end(0, 0);
+    return taken;
+  };
+  expect(await enter(30)).toEqual([30, 1, 0]);
+  expect(await enter(20)).toEqual([20, 1, 0]);
+  owner.elsewhere = { held: 90, calls: 1, requests: 1, tokens: 0 };
+  expect(await enter(undefined)).toEqual([10, 1, 0]);
+  expect(await enter(0).catch((error: unknown) => error)).toMatchObject({ code: "budget_exceeded" });
+  expect([owner.held, owner.calls]).toEqual([0, 1]);
 });
 
 test("steps of one hold are taken one after another, however they come", async () => {

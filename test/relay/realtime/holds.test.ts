@@ -1,8 +1,9 @@
 // What a realtime turn holds back: lengthened before a frame goes on, at a price that is frozen, and the session's end
 // where the balance cannot follow. Runs on both databases.
 // Refuses to pass on what is not paid, and to cap what was delivered by what was held.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, mock, spyOn, test } from "bun:test";
 import { audit } from "../../../src/core/ledger/audit.ts";
+import { Failure } from "../../../src/shared/failures.ts";
 import { REALTIME_USAGE, responseDone } from "../../support/fake-realtime.ts";
 import type { RealtimeConnection } from "../../support/fake-realtime.ts";
 import { testClock } from "../../support/clock.ts";
@@ -27,6 +28,7 @@ for (const database of ["sqlite", "postgres"] as const) {
     });
     afterAll(() => g.close());
     afterEach(async () => {
+      mock.restore();
       await g.app.deps.ledger.flush();
       expect((await audit(g.app.deps.db)).differences).toEqual([]);
     });
@@ -157,30 +159,102 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(await balanceOf(user)).toBe(1_000_000 - spent);
     });
 
-    test("what is heard beside the turns counts against the cap, and is charged with the turn where nothing is left for it", async () => {
-      const heard = async (quota: number, fields: Record<string, unknown>, lengths: number[]) => {
-        const { client, peer, user } = await session(quota, fields);
-        const model = "whisper-1";
-        peer.say({ type: "session.updated", session: { audio: { input: { transcription: { model } } } } });
-        const type = "conversation.item.input_audio_transcription.completed";
-        for (const [nth, seconds] of lengths.entries()) {
-          peer.say({ type, item_id: `heard ${nth}`, usage: { type: "duration", seconds } });
-          await client.nextOf(type);
-        }
+    describe("what is heard beside the turns", () => {
+      const type = "conversation.item.input_audio_transcription.completed";
+      const part = "conversation.item.input_audio_transcription.delta";
+      const named = { audio: { input: { transcription: { model: "whisper-1" } } } };
+
+      async function hearing(quota: number, fields: Record<string, unknown> = {}) {
+        const opened = await session(quota, fields);
+        const { client, peer, user } = opened;
+        peer.say({ type: "session.updated", session: named });
+        await client.nextOf("session.updated");
+        return {
+          ...opened,
+          async hear(...lengths: number[]) {
+            for (const seconds of lengths) {
+              peer.say({ type, item_id: crypto.randomUUID(), usage: { type: "duration", seconds } });
+              await client.nextOf(type);
+            }
+          },
+          /** Model and units of each row, when all has ended. */
+          async charges() {
+            client.socket.close();
+            await Promise.all([client.closed, peer.closed]);
+            const rows = (await g.logs()).filter((row) => row.userId === user.id && row.type === 2);
+            expect(await balanceOf(user)).toBe(quota - rows.reduce((sum, row) => sum + row.quota, 0));
+            return rows.map((row) => [row.modelName, row.quota, row.other["over_cap"]]);
+          },
+        };
+      }
+
+      test("counts against the cap, at which the session ends; where nothing is left for it, it is charged with the turn as sound", async () => {
+        const capped = await hearing(1_000_000, { maxQuota: 20_000 });
+        await capped.hear(60, 60);
+        expect(await capped.client.nextOf("error")).toMatchObject({ error: { code: "max_cost_exceeded" } });
+        expect(await capped.client.closed).toEqual({ code: 1008, reason: "max_cost_exceeded" });
+        expect(await capped.charges()).toEqual([
+          ["whisper-1", 15_000, undefined],
+          ["whisper-1", 5000, 10_000],
+        ]);
+        const poor = await hearing(2000);
+        await poor.hear(6);
+        expect(await poor.charges()).toEqual([[MODEL, 60 * 8 * 2.5, undefined]]);
+      });
+
+      test("is no request of its own, neither under limits nor as told", async () => {
+        const told = spyOn(g.app.deps.observer, "ended");
+        const { hear, charges } = await hearing(1_000_000, {
+          maxConcurrency: 1,
+          rpmLimit: 1,
+          budgetQuota: 500_000,
+        });
+        await hear(6, 6);
+        expect(await charges()).toEqual(Array(2).fill(["whisper-1", 1500, undefined]));
+        expect(told).not.toHaveBeenCalled();
+      });
+
+      test("goes with the turn where it cannot be held, and the session goes on", async () => {
+        const { ledger } = g.app.deps;
+        const reserve = ledger.reserve.bind(ledger);
+        const { hear, charges, client, peer } = await hearing(1_000_000);
+        spyOn(ledger, "reserve").mockImplementation((request) => {
+          if (request.isPart === true) throw new Failure("internal", "ledger_down", { status: 503 });
+          return reserve(request);
+        });
+        await hear(6);
+        peer.say({ type: part, item_id: "cut", delta: "hello" });
+        await client.nextOf(part);
+        // What was heard in part is a second of sound at the least.
+        expect(await charges()).toEqual([
+          [MODEL, 60 * 8 * 2.5, undefined],
+          [MODEL, 10 * 8 * 2.5, undefined],
+        ]);
+      });
+
+      test("is charged once where its end comes while the session ends", async () => {
+        const { ledger } = g.app.deps;
+        const reserve = ledger.reserve.bind(ledger);
+        const asked = Promise.withResolvers<void>();
+        const gate = Promise.withResolvers<void>();
+        const { charges, client, peer } = await hearing(1_000_000);
+        spyOn(ledger, "reserve").mockImplementation((request) => {
+          if (request.isPart !== true) return reserve(request);
+          asked.resolve();
+          return gate.promise.then(() => reserve(request));
+        });
+        peer.say({ type: part, item_id: "cut", delta: "hello" });
+        await client.nextOf(part);
         client.socket.close();
-        await Promise.all([client.closed, peer.closed]);
-        const rows = (await g.logs()).filter((row) => row.userId === user.id && row.type === 2);
-        expect(await balanceOf(user)).toBe(quota - rows.reduce((sum, row) => sum + row.quota, 0));
-        return rows;
-      };
-      const capped = await heard(1_000_000, { maxQuota: 20_000 }, [60, 60]);
-      expect(capped.map(({ modelName, quota }) => [modelName, quota])).toEqual([
-        ["whisper-1", 15_000],
-        ["whisper-1", 5000],
-      ]);
-      expect(capped[1]?.other).toMatchObject({ over_cap: 10_000, max_quota: 20_000 });
-      const poor = await heard(2000, {}, [6]);
-      expect(poor.map(({ modelName, quota }) => [modelName, quota])).toEqual([[MODEL, 250]]);
+        await asked.promise;
+        peer.say({ type, item_id: "cut", usage: { type: "duration", seconds: 6 } });
+        // Behind a whole handshake of another session the frame has come.
+        const other = await session(1_000_000);
+        gate.resolve();
+        expect(await charges()).toEqual([["whisper-1", 17 * 15, undefined]]);
+        other.client.socket.close();
+        await other.client.closed;
+      });
     });
 
     test("a session is quoted by an answer and by all that it can cost; its turns have the quoted prices while they stand", async () => {

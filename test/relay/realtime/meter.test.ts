@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readEvent, TurnMeter } from "../../../src/relay/realtime/meter.ts";
-import { decodeRealtimeUsage } from "../../../src/relay/realtime/reported-usage.ts";
+import { decodeRealtimeUsage, durationUsage } from "../../../src/relay/realtime/reported-usage.ts";
 import { completionTokens, promptTokens } from "../../../src/shared/usage.ts";
 
 const COUNTER = {
@@ -142,6 +142,15 @@ describe("the local count", () => {
     expect(meter.isOnlyHeard).toBe(false);
     meter.next();
     expect(meter.quick().input.fresh).toBe(0);
+  });
+  test.each([false, true])("what goes with the turn by its length is sound; estimated: %p", (estimated) => {
+    const meter = new TurnMeter(false);
+    const usage = durationUsage(59.5);
+    if (!usage) throw new Error("no usage");
+    if (estimated) usage.estimated = true;
+    meter.keepHeard(usage);
+    expect(meter.reported?.input).toMatchObject({ audio: 600, fresh: 0 });
+    expect(meter.guessesHeard).toBe(estimated);
   });
   test("text beyond what is kept is still counted by its length", async () => {
     const meter = new TurnMeter(false);

@@ -40,18 +40,22 @@ function askedSize(body: Json): string {
 }
 
 /**
- * The size in OpenAI's word alone where only another one stands: every upstream is asked for the picture that is priced, also one
- * that does not know that other word. The same object where nothing is to be changed.
+ * One size, whichever word for it an upstream reads: every one is asked for the picture that is priced. Where only another word than
+ * OpenAI's stands it becomes that one, beside it the other says the same. The same object where nothing is to be changed.
  */
 function withOneSize(body: RelayBody): RelayBody {
   const { json, form } = body;
-  const size = text(json["image_size"]);
-  if (size === "" || text(json["size"]) !== "") return body;
-  if (!form) return patchedBody(body, { size, image_size: undefined });
-  const { image_size: _moved, ...rest } = json;
-  const moved = withField(withoutField(form, "image_size"), "size", size);
+  const native = text(json["image_size"]);
+  const size = askedSize(json);
+  if (native === "" || (native === size && text(json["size"]) === size)) return body;
+  const other = text(json["size"]) === "" ? undefined : size;
+  if (!form) return patchedBody(body, { size, image_size: other });
+  const { image_size: _said, ...rest } = json;
+  const bare = withField(withoutField(form, "image_size"), "size", size);
+  const moved = other === undefined ? bare : withField(bare, "image_size", other);
+  const fields = other === undefined ? { ...rest, size } : { ...rest, size, image_size: other };
   // The client's own bytes say something else.
-  return { ...body, json: { ...rest, size }, form: { ...moved, isPlain: false } };
+  return { ...body, json: fields, form: { ...moved, isPlain: false } };
 }
 
 function sizeOf(body: Json): string {

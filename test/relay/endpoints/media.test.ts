@@ -176,6 +176,14 @@ for (const database of ["sqlite", "postgres"] as const) {
         expect(row?.content).toContain("1024x1792");
         // It is asked for in the word that every upstream knows, or a picture of another size would come.
         expect(g.upstream.requests[0]?.json()).toEqual({ model: "dall-e-3", prompt: "x", size: "1024x1792" });
+        // Of two words for it none asks for more than is paid.
+        g.upstream.script(reply(picture));
+        await g.post("/v1/images/generations", { ...body, size: "1024x1024" });
+        expect(g.upstream.requests.at(-1)?.json()).toEqual({
+          ...body,
+          size: "1024x1024",
+          image_size: "1024x1024",
+        });
       });
 
       test("a request without a model goes out as dall-e, by the rules of dall-e-3", async () => {

@@ -300,10 +300,13 @@ describe("the state of a turn", () => {
     const state = stateOf(first);
     const other = await g.app.createUser({ quota: 1_000_000 });
     const theirs = await g.app.createToken(other.id);
+    // In the middle: the last characters of such a text carry bits that nobody reads.
+    const middle = Math.floor(state.length / 2);
+    const changed = `${state.slice(0, middle)}${state[middle] === "A" ? "B" : "A"}${state.slice(middle + 1)}`;
     for (const [key, text] of [
       [theirs.key, state],
       [g.key, "upstream-state"],
-      [g.key, `${state.slice(0, -2)}AA`],
+      [g.key, changed],
     ] as const) {
       expect((await ask(key, text)).status).toBe(200);
       expect(sent()).toBeUndefined();

@@ -110,7 +110,7 @@ test("a fall that a batch finds is told once, with what it lacks; one that lacks
   const falls: Fall[] = [];
   const journal = { rewind() {}, lastPosition: 6 } as never;
   const applier = createPostgresApplier({ ...deps(falls), journal, lease });
-  applier.start(5);
+  await applier.start(5);
   await setBack(3);
   await applier.apply([{ position: 6, item: {} }]);
   const fall = { from: 4, to: 5, isReplayed: true };

@@ -55,7 +55,7 @@ const COMPLETION = [
 /** OpenAI's words about a picture that only OpenAI's models know. */
 const LOOKS = ["quality", "style", "user", "background", "moderation"];
 /** Models' own words for the number of pictures, which `n` alone says: it is what is paid for. */
-const REPLICATE_COUNTS = [
+export const REPLICATE_COUNTS = [
   "num_outputs",
   "num_images",
   "number_of_images",

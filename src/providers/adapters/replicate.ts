@@ -7,6 +7,7 @@ import { answerOf, errorResponse, post } from "../adapter-kit.ts";
 import { realWait } from "../wait.ts";
 import type { Wait } from "../wait.ts";
 import { pictureCount, picturesFrom, pictureSize } from "./pictures.ts";
+import { REPLICATE_COUNTS } from "../carried-fields.ts";
 
 const POLL_MS = 1000;
 const UNDER_WAY: ReadonlySet<string> = new Set(["starting", "processing"]);
@@ -28,12 +29,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "background",
   "moderation",
   "stream",
-  "num_outputs",
-  "num_images",
-  "number_of_images",
-  "max_images",
-  "sequential_image_generation",
-  "batch_size",
+  ...REPLICATE_COUNTS,
 ]);
 
 function divisor(a: number, b: number): number {

@@ -339,7 +339,8 @@ function membersOf(data: string): string[] | undefined {
   } catch {
     return undefined;
   }
-  if (!Array.isArray(list) || !list.every((item) => typeof item === "object" && item !== null)) return undefined;
+  if (!Array.isArray(list) || !list.every((item) => typeof item === "object" && item !== null))
+    return undefined;
   // One alone stays as its upstream wrote it.
   return list.length === 1 ? [data.trim().slice(1, -1).trim()] : list.map((item) => JSON.stringify(item));
 }

@@ -13,7 +13,9 @@ import { counter, decode } from "../../protocol/support.ts";
 
 const encoder = new TextEncoder();
 const { gemini } = DIALECTS;
-const part = (text: string, more: object = {}) => ({ candidates: [{ content: { parts: [{ text }] }, ...more }] });
+const part = (text: string, more: object = {}) => ({
+  candidates: [{ content: { parts: [{ text }] }, ...more }],
+});
 const USAGE = { usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 } };
 const FIRST = part("hello");
 const LAST = { ...part(" world", { finishReason: "STOP" }), ...USAGE };
@@ -54,7 +56,9 @@ async function receive(chunks: string[], options: Pick<StreamOptions, "meter"> &
 
 function dataOf(text: string): unknown[] {
   const reader = createSseReader();
-  return [...reader.push(encoder.encode(text)), ...reader.end()].map(({ data }) => JSON.parse(data) as unknown);
+  return [...reader.push(encoder.encode(text)), ...reader.end()].map(
+    ({ data }) => JSON.parse(data) as unknown,
+  );
 }
 
 const WAYS: [string, string[]][] = [
@@ -100,6 +104,9 @@ test("an error in a list is heard in any dialect, and what is no list of objects
   const text = `data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n`;
   const { reason } = await receive([text, failed], { meter, terminal: "done-line" });
   expect([reason, meter.state.failure?.kind]).toEqual(["error-in-stream", "upstream-limit"]);
-  const others = ["[DONE]", "[1]", "[]", "[{", '[{"a":1},2]', '{"a":[{}]}'].map((data) => ({ event: "", data }));
+  const others = ["[DONE]", "[1]", "[]", "[{", '[{"a":1},2]', '{"a":[{}]}'].map((data) => ({
+    event: "",
+    data,
+  }));
   expect(unlisted(others)).toEqual(others);
 });

@@ -96,10 +96,9 @@ function pricingOf(
   const audio = own(tables.audioRatio, name) ?? audioRatio(name);
   const spoken = own(tables.audioCompletionRatio, name) ?? audioCompletionRatio(name, completion, audio);
   // Prices that no ratio can say: of thoughts, of pictures in answers, of anything where input is free.
-  const isBeyondRatios =
-    spoken === undefined || (rules !== undefined && TOKEN_KINDS.some((kind) => rules[kind] !== undefined));
+  const isRated = spoken === undefined || TOKEN_KINDS.some((kind) => rules?.[kind] !== undefined);
   return {
-    rates: callPrice === undefined && isBeyondRatios ? everyKind(rowIn(tables, name) ?? {}, name) : undefined,
+    rates: callPrice === undefined && isRated ? everyKind(rowIn(tables, name) ?? {}, name) : undefined,
     callPrice,
     callUnit: callPrice === undefined ? undefined : rules?.unit,
     modelRatio,

@@ -2,6 +2,7 @@
 // Refuses to look beyond names and the request's own words; a name it does not know delivers what it bills.
 import { asObject } from "../../protocol/json.ts";
 import { modelTraits } from "../../protocol/anthropic/models.ts";
+import { leastBudget } from "../../protocol/gemini/thinking.ts";
 import { openaiTraits } from "../../protocol/openai-models.ts";
 import type { Json } from "./endpoint.ts";
 
@@ -37,6 +38,8 @@ export function keepsReasoning(model: string, body: Json): boolean {
   // A vendor in front of the name does not count.
   const name = model.slice(model.lastIndexOf("/") + 1);
   if (RESEARCH.test(name)) return true;
+  // Told not to, these think as little as they can.
+  if (leastBudget(name) > 0) return true;
   if (isOff(body)) return false;
   if (name.includes("claude")) {
     // Claude 3.7 delivered its thoughts in full; later ones are told in summary.

@@ -24,6 +24,8 @@ describe("models that bill thoughts which they do not deliver", () => {
     ["gemini-2.5-pro", {}, true],
     ["gemini-3-flash", { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } }, false],
     ["gemini-2.5-flash-nothinking", {}, false],
+    ["gemini-2.5-pro-nothinking", {}, true],
+    ["gemini-2.5-pro", { reasoning_effort: "none" }, true],
     ["gemini-2.0-flash", {}, false],
     ["claude-sonnet-4-5", {}, false],
     ["claude-sonnet-4-5", { thinking: { type: "enabled", budget_tokens: 2000 } }, true],

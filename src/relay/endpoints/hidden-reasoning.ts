@@ -8,6 +8,8 @@ import type { Json } from "./endpoint.ts";
 
 /** Gemini since 2.5 thinks unless it is told not to; what it shows is a summary. */
 const GEMINI = /^gemini-(?:2\.5|[3-9])|^gemini.*thinking/;
+/** What draws is billed for what it delivers. */
+const GEMINI_IMAGE = /^gemini-\S*image/;
 const GROK = /^grok-(?:4|[5-9])(?!.*non-reasoning)/;
 const RESEARCH = /deep-research/;
 
@@ -39,7 +41,7 @@ export function keepsReasoning(model: string, body: Json): boolean {
   const name = model.slice(model.lastIndexOf("/") + 1);
   if (RESEARCH.test(name)) return true;
   // Told not to, these think as little as they can.
-  if (leastBudget(name) > 0) return true;
+  if (GEMINI.test(name) && leastBudget(name) > 0) return !GEMINI_IMAGE.test(name);
   if (isOff(body)) return false;
   if (name.includes("claude")) {
     // Claude 3.7 delivered its thoughts in full; later ones are told in summary.
@@ -48,9 +50,7 @@ export function keepsReasoning(model: string, body: Json): boolean {
   }
   if (GEMINI.test(name))
     return (
-      !name.endsWith("-nothinking") &&
-      configOf(body)?.["thinkingBudget"] !== 0 &&
-      !/^gemini-\S*image/.test(name)
+      !name.endsWith("-nothinking") && configOf(body)?.["thinkingBudget"] !== 0 && !GEMINI_IMAGE.test(name)
     );
   if (GROK.test(name)) return true;
   return /^(?:gpt-|o\d|codex)/.test(name) && thinks(name);

@@ -26,6 +26,7 @@ describe("models that bill thoughts which they do not deliver", () => {
     ["gemini-2.5-flash-nothinking", {}, false],
     ["gemini-2.5-pro-nothinking", {}, true],
     ["gemini-2.5-pro", { reasoning_effort: "none" }, true],
+    ["gemini-3-pro-image", {}, false],
     ["gemini-2.0-flash", {}, false],
     ["claude-sonnet-4-5", {}, false],
     ["claude-sonnet-4-5", { thinking: { type: "enabled", budget_tokens: 2000 } }, true],

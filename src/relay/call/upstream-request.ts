@@ -147,7 +147,7 @@ export function upstreamRequest(
   if (!needsAdapter(row, found)) return request;
   const adapter = adapterOf(row, found);
   if (!adapter) throw unserved(call);
-  request.adapter = (send, signal) => {
+  request.adapter = (send, signal, underWay) => {
     const adapterCall: AdapterCall = {
       operation: built.operation,
       row,
@@ -166,6 +166,7 @@ export function upstreamRequest(
       headers,
       signal,
       fetch: send,
+      underWay,
       proxy: request.proxy,
       reach: request.reach,
       nowMs: () => context.clock.nowMs(),

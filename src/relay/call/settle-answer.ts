@@ -19,6 +19,7 @@ import { endsLater } from "./call.ts";
 import type { Call } from "./call.ts";
 import { viewOf } from "./exchange.ts";
 import { tellDown } from "./findings.ts";
+import { sparedUnits } from "./hold-input.ts";
 import { choicesIn, limitFrames } from "./limit-frames.ts";
 import type { CallServices } from "./services.ts";
 import { settleCall } from "./settle.ts";
@@ -81,7 +82,11 @@ async function settleFull(services: CallServices, answer: FullAnswer): Promise<S
   const { usage: reported } = meter;
   const isUnpaid =
     call.wantsStream &&
-    !(await coverFull(call, () => (reported ? Promise.resolve(completionTokens(reported)) : outputTokens())));
+    !(await coverFull(
+      call,
+      () => (reported ? Promise.resolve(completionTokens(reported)) : outputTokens()),
+      () => sparedUnits(services, call, plan),
+    ));
   const object =
     endpoint.name === "responses" && !isUnpaid && !forbidden
       ? services.affinity.rowOf(

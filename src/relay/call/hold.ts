@@ -30,6 +30,7 @@ import { overCap } from "./cap.ts";
 import { factsFor } from "./hold-facts.ts";
 import type { ChannelFacts } from "./hold-facts.ts";
 import { dueUnits, isFarEnough, withCounted } from "./hold-input.ts";
+import { choicesOf } from "../endpoints/choices.ts";
 import type { Endpoint, Json } from "../endpoints/endpoint.ts";
 import { limitIn } from "../endpoints/output-limit.ts";
 import { hostedToolUnits, searchWish } from "../endpoints/hosted-tools.ts";
@@ -46,6 +47,8 @@ export interface CallHold {
   readonly limit: number | undefined;
   /** Output tokens over all answers that the amount covers so far. */
   readonly tokens: number;
+  /** Those that its upstream may give, by the limit that it is sent, whoever set it; Infinity: without any. */
+  readonly mostTokens: number;
   /** Units of one output token more, and of one of the prompt. */
   readonly outputRate: number;
   readonly inputRate: number;
@@ -63,6 +66,7 @@ export interface CallHold {
 export const NO_HOLD: CallHold = {
   limit: undefined,
   tokens: Infinity,
+  mostTokens: Infinity,
   outputRate: 0,
   inputRate: 0,
   unsureUnits: 0,
@@ -145,19 +149,6 @@ export interface Held {
   hold: CallHold;
   /** What the amount pays in each group of an automatic key. */
   groups: readonly GroupTerms[] | undefined;
-}
-
-/** How many answers one request is for. */
-function choicesOf(dialect: DialectName, json: Json): number {
-  if (dialect === "gemini") {
-    const config = asObject(json["generationConfig"] ?? json["generation_config"]);
-    return countOr1(config?.["candidateCount"] ?? config?.["candidate_count"]);
-  }
-  return Math.max(countOr1(json["n"]), countOr1(json["best_of"]));
-}
-
-function countOr1(value: unknown): number {
-  return typeof value === "number" && value > 1 && Number.isFinite(value) ? Math.ceil(value) : 1;
 }
 
 /** Which prices may apply. */
@@ -434,8 +425,10 @@ function heldFor(
 }
 
 function openHold(terms: HoldTerms, amount: number, growsAlong: boolean): CallHold {
+  const limit = growsAlong ? undefined : limitToSend(terms, amount);
   return {
-    limit: growsAlong ? undefined : limitToSend(terms, amount),
+    limit,
+    mostTokens: mostAnswered(terms, limit),
     tokens: coveredTokens(terms, amount),
     outputRate: terms.outputRate,
     inputRate: terms.inputRate,
@@ -446,6 +439,10 @@ function openHold(terms: HoldTerms, amount: number, growsAlong: boolean): CallHo
   };
 }
 
+function mostAnswered({ choices, clientLimit = Infinity }: HoldTerms, limit = clientLimit): number {
+  return choices * limit;
+}
+
 /** Under a cap: its limit, or that of a balance which pays less. */
 function capHold(
   terms: HoldTerms,
@@ -454,8 +451,10 @@ function capHold(
   const ofCap = mayLimit ? limitUnder(terms, cap) : undefined;
   const worst = Math.min(cap, unitsFor(terms, ofCap ?? mostTokens(terms)));
   const ofBalance = mayLimit && amount < worst ? limitToSend(terms, amount) : undefined;
+  const limit = ofBalance ?? ofCap;
   return {
-    limit: ofBalance ?? ofCap,
+    limit,
+    mostTokens: mostAnswered(terms, limit),
     tokens: coveredTokens(terms, amount),
     outputRate: terms.outputRate,
     inputRate: terms.inputRate,

@@ -275,11 +275,17 @@ async function settleBytes(
   relay.finish(unsettled);
 }
 
-/** Tokens of a full answer by our own count. */
-async function countFull({ counter }: CallServices, { canonical, json, plan }: FullAnswer): Promise<number> {
+/** Tokens of a full answer by our own count: no more than its limit allowed, by which its model counted with other tables. */
+async function countFull(
+  { counter }: CallServices,
+  { call, canonical, json, plan }: FullAnswer,
+): Promise<number> {
   const texts = canonical ? canonicalTexts(canonical) : answerTexts(json);
   const counted = await counter.count(texts, plan.upstreamModel);
-  return counted ?? texts.reduce((sum, text) => sum + estimateTokens(text), 0);
+  return Math.min(
+    counted ?? texts.reduce((sum, text) => sum + estimateTokens(text), 0),
+    call.hold.mostTokens,
+  );
 }
 
 /** What went on to the client, of what was counted. */

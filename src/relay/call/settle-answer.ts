@@ -9,7 +9,7 @@ import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.t
 import type { Usage } from "../../shared/usage.ts";
 import { answerTexts, canonicalTexts } from "../meter/meter.ts";
 import type { OutputCounter } from "../meter/meter.ts";
-import { estimateTokens } from "../meter/token-count.ts";
+import { COUNT_ERRORS, estimateTokens, hasOwnEncoder } from "../meter/token-count.ts";
 import { failureFrame } from "../wire/render-failure.ts";
 import { isCut } from "../wire/stream-end.ts";
 import type { StreamEnd } from "../wire/stream-end.ts";
@@ -275,17 +275,24 @@ async function settleBytes(
   relay.finish(unsettled);
 }
 
-/** Tokens of a full answer by our own count: no more than its limit allowed, by which its model counted with other tables. */
+/** Tokens of a full answer by our own count. */
 async function countFull(
   { counter }: CallServices,
   { call, canonical, json, plan }: FullAnswer,
 ): Promise<number> {
   const texts = canonical ? canonicalTexts(canonical) : answerTexts(json);
   const counted = await counter.count(texts, plan.upstreamModel);
-  return Math.min(
-    counted ?? texts.reduce((sum, text) => sum + estimateTokens(text), 0),
-    call.hold.mostTokens,
-  );
+  const tokens = counted ?? texts.reduce((sum, text) => sum + estimateTokens(text), 0);
+  return withinLimit(tokens, call.hold.mostTokens, plan.upstreamModel);
+}
+
+/**
+ * A count that passes the limit by no more than counts are off is an answer that came to its limit: the model counted it with its
+ * own tables. One that passes it by more was not limited, and is charged as it is.
+ */
+function withinLimit(tokens: number, most: number, model: string): number {
+  const error = hasOwnEncoder(model) ? COUNT_ERRORS.encoder : COUNT_ERRORS.similar_encoder;
+  return tokens <= Math.ceil(most * (1 + error)) ? Math.min(tokens, most) : tokens;
 }
 
 /** What went on to the client, of what was counted. */

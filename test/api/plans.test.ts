@@ -469,7 +469,14 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(data.items.map(({ status }) => status)).toEqual(["review", "success"]);
     expect(data.items.every(({ plan }) => plan !== "")).toBe(true);
     // Who completes it by hand has seen that it is one too many.
-    const by = { id: root.id, username: "root", role: Role.root, address: "", userAgent: "" };
+    const by = {
+      id: root.id,
+      username: "root",
+      role: Role.root,
+      address: "",
+      userAgent: "",
+      authMethod: "session",
+    } as const;
     await completeOrder(app.deps, by, { tradeNo: two, reason: "the money came", isProRata: false });
     expect((await orderOf(app.deps, two))?.status).toBe("credited");
     expect((await running()).map(({ title, status }) => [title, status])).toEqual([

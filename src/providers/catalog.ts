@@ -90,7 +90,7 @@ const ROWS: readonly ProviderRow[] = [
         countUrl: "{base}/v1/messages/count_tokens{query}",
       },
     },
-    modelsListing: OPENAI_MODELS,
+    modelsListing: { url: "{base}/v1/models?limit=1000", isPaged: true },
   }),
   row(15, {
     owner: "baidu",

@@ -128,6 +128,8 @@ export type BalanceKind =
 interface ModelsListing {
   url: string;
   strip?: string;
+  /** It comes in pages: `has_more` says that there is another, which begins behind `last_id`. */
+  isPaged?: boolean;
   /** It is given to anybody: it says nothing of a key. */
   isPublic?: boolean;
 }

@@ -1,5 +1,6 @@
 // The upstream address of a call, from a provider's row and a channel: which route serves it, and its URL.
 // Refuses providers that are gone, channels without an address, and model names that would leave their path.
+import { channelAddress } from "../shared/channel-address.ts";
 import { Failure } from "../shared/failures.ts";
 import { CONVERSATIONS, OPERATION_PATHS } from "./define.ts";
 import type { Operation, ProviderRow, Route, UpstreamChannel } from "./define.ts";
@@ -83,7 +84,7 @@ function escapePath(value: string): string {
 }
 
 function ownBase(row: ProviderRow, channel: Pick<UpstreamChannel, "baseUrl">): string {
-  return channel.baseUrl.trim().replace(/\/+$/, "") || row.baseUrl;
+  return channelAddress(row.id, channel.baseUrl) || row.baseUrl;
 }
 
 /** The channel's address without slashes at its end, else the type's own; throws provider_base_url when there is none. */

@@ -192,7 +192,7 @@ export function createProbe(
     },
     async typedModels({ baseUrl, type, key: typed }, isTrusted) {
       const row = rowOf(type);
-      const url = modelsAddress(row, { baseUrl: baseUrl.trim().replace(/\/+$/, "") });
+      const url = modelsAddress(row, { baseUrl });
       // Whoever runs the server may look into its own networks.
       const allow = isTrusted ? deps.reach.networks(url, { baseUrl: url, setting: {} }) : [];
       // Nothing rests: these keys belong to no channel yet.

@@ -535,6 +535,10 @@ describe("PostgreSQL by its own tools", () => {
     expect([existsSync(whole.json.path ?? ""), existsSync(half)]).toEqual([true, true]);
     const again = await run(["backup", place, "--prune", "--json"], settings());
     // The newest whole one of the day stays, and what a person completes is nobody's.
-    expect([again.json.removed, existsSync(whole.json.path ?? ""), existsSync(half)]).toEqual([1, false, true]);
+    expect([again.json.removed, existsSync(whole.json.path ?? ""), existsSync(half)]).toEqual([
+      1,
+      false,
+      true,
+    ]);
   }, 120_000);
 });

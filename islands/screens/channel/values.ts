@@ -1,5 +1,6 @@
 // What the channel editor holds, made from a row and back into the body of a call.
 // Refuses to send what was not changed, and to lose settings that it has no field for.
+import { channelAddress } from "../../../src/shared/channel-address.ts";
 import type { ChannelGate } from "../../../src/shared/channel-gates.ts";
 import type { KeyMode } from "../../../src/shared/enums.ts";
 import { jsonObject } from "../../../src/shared/json-object.ts";
@@ -280,7 +281,7 @@ export function bodyOf(values: ChannelValues) {
     type: values.type,
     name: values.name.trim(),
     ...(values.key.trim() === "" ? {} : { key: values.key.trim() }),
-    base_url: trimmedBase(values.baseUrl),
+    base_url: channelAddress(values.type, values.baseUrl),
     openai_organization: values.organization.trim(),
     other: values.other.trim(),
     models: namesOf(values.models).join(","),
@@ -350,10 +351,6 @@ export function overNewer(
       return [name, MANY[name] === "json" ? rebasedJson(...texts) : rebasedNames(MANY[name], ...texts)];
     }),
   );
-}
-
-export function trimmedBase(text: string): string {
-  return text.trim().replace(/\/+$/, "");
 }
 
 /** A JSON object, or nothing. */

@@ -1,7 +1,7 @@
 // What of an upstream's events goes on to the client, as it came or converted, and where the stream has to stop.
 // Never passes on the terminal frame, nor an event that is not surely paid.
 import { brokenStream } from "../../protocol/assemble.ts";
-import { createSseReader, isNoise } from "./framing.ts";
+import { createSseReader, isNoise, unlisted } from "./framing.ts";
 import type { SseEvent } from "./framing.ts";
 import type { PassedFrame, Unpaid } from "./stream-allowance.ts";
 import type { StreamConversion } from "./stream-convert.ts";
@@ -26,17 +26,17 @@ export function passChunk(stream: StreamState, chunk: Uint8Array): Uint8Array | 
     return chunk;
   }
   const wasCarried = stream.carriedBytes;
-  const events = sse.push(chunk);
-  if (events.length === 0) {
+  const read = sse.push(chunk);
+  if (read.length === 0) {
     stream.carriedBytes += chunk.length;
     // A comment is the upstream's sign of life: pass the sign on, its bytes come with the next event.
     return wasCarried === 0 && chunk[0] === COLON ? options.ping : undefined;
   }
   let taken = 0;
-  for (const event of events) taken += event.bytes?.length ?? 0;
+  for (const event of read) taken += event.bytes?.length ?? 0;
   stream.carriedBytes += chunk.length - taken;
-  const kept = sift(stream, events);
-  if (kept !== events || wasCarried !== 0 || stream.carriedBytes !== 0) return joined(stream, kept);
+  const kept = sift(stream, unlisted(read));
+  if (kept !== read || wasCarried !== 0 || stream.carriedBytes !== 0) return joined(stream, kept);
   notePassed(stream, kept);
   return chunk;
 }
@@ -152,7 +152,7 @@ function convertChunk(
   conversion: StreamConversion,
   chunk: Uint8Array,
 ): Uint8Array | undefined {
-  const events = stream.sse.push(chunk);
+  const events = unlisted(stream.sse.push(chunk));
   convertEvents(stream, conversion, events);
   const text = conversion.take();
   if (text !== "") return encoder.encode(text);
@@ -191,7 +191,7 @@ export function passRest(stream: StreamState): Uint8Array | undefined {
   const { conversion, meter } = options;
   // What is left is part of one event at most.
   stream.isEof = true;
-  const events = stream.sse.end();
+  const events = unlisted(stream.sse.end());
   if (conversion) {
     convertEvents(stream, conversion, events);
     if (!stream.end) conversion.end();

@@ -30,6 +30,7 @@ import { addUser } from "./new-user.ts";
 import { sendSoon } from "./outbox.ts";
 import { assertOutranks } from "./rank.ts";
 import { removeOwnSteps } from "./removal.ts";
+import { publicSetting } from "./webhook-secret.ts";
 import { passwordLetterSteps } from "./password-letter.ts";
 import { sha256Hex } from "../kit/seal.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
@@ -123,17 +124,6 @@ function userJson(row: UserRow, identities: Record<string, string>): UserJson {
     setting: publicSetting(row.setting),
     limits: parseLimitFields(row.limits) ?? null,
   };
-}
-
-/** The webhook secret goes in and never comes out; what comes out is whether there is one. */
-function publicSetting(text: string): string {
-  if (text === "") return "";
-  try {
-    const { webhook_secret_sealed: sealed, ...setting } = JSON.parse(text) as Record<string, unknown>;
-    return JSON.stringify(sealed ? { ...setting, webhook_secret_set: true } : setting);
-  } catch {
-    return "";
-  }
 }
 
 const now = (deps: Deps) => Math.floor(deps.clock.nowMs() / 1000);

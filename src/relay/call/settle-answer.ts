@@ -19,6 +19,7 @@ import { endsLater } from "./call.ts";
 import type { Call } from "./call.ts";
 import { viewOf } from "./exchange.ts";
 import { tellDown } from "./findings.ts";
+import { keylessFailure } from "./keyless.ts";
 import { choicesIn, limitFrames } from "./limit-frames.ts";
 import type { CallServices } from "./services.ts";
 import { settleCall } from "./settle.ts";
@@ -115,7 +116,7 @@ async function settleFull(services: CallServices, answer: FullAnswer): Promise<S
 async function settleStream(services: CallServices, answer: StreamAnswer): Promise<void> {
   const { call, relay } = answer;
   services.visitors.feed(call.request, relay);
-  const end = await relay.ended;
+  const end = keylessEnd(await relay.ended, answer.plan.key);
   tellEnd(services, answer, end.reason);
   let tail: string;
   try {
@@ -128,6 +129,11 @@ async function settleStream(services: CallServices, answer: StreamAnswer): Promi
     tail = failureTail(answer, failure);
   }
   relay.finish(tail);
+}
+
+/** What an upstream said when it broke off goes on to the client, as at the beginning. */
+function keylessEnd(end: StreamEnd, key: string): StreamEnd {
+  return end.failure ? { ...end, failure: keylessFailure(end.failure, key) } : end;
 }
 
 async function settleEnded(

@@ -3,6 +3,7 @@
 import { brokenStream } from "../../protocol/assemble.ts";
 import { createSseReader, isNoise } from "./framing.ts";
 import type { SseEvent } from "./framing.ts";
+import { keylessEvents } from "./keyless.ts";
 import type { PassedFrame, Unpaid } from "./stream-allowance.ts";
 import type { StreamConversion } from "./stream-convert.ts";
 import { encoder, hasContent, stop } from "./stream-state.ts";
@@ -14,6 +15,7 @@ const SPACE = 0x20;
 const COLON = 0x3a;
 const LOWER_D = 0x64;
 const DONE = "[DONE]";
+const NONE: readonly string[] = [];
 /** Longer data is no end line, whatever blanks are around it. */
 const MAX_DONE_CHARS = 32;
 
@@ -26,17 +28,18 @@ export function passChunk(stream: StreamState, chunk: Uint8Array): Uint8Array | 
     return chunk;
   }
   const wasCarried = stream.carriedBytes;
-  const events = sse.push(chunk);
+  const read = sse.push(chunk);
+  const events = keylessEvents(read, options.secrets ?? NONE);
   if (events.length === 0) {
     stream.carriedBytes += chunk.length;
     // A comment is the upstream's sign of life: pass the sign on, its bytes come with the next event.
     return wasCarried === 0 && chunk[0] === COLON ? options.ping : undefined;
   }
   let taken = 0;
-  for (const event of events) taken += event.bytes?.length ?? 0;
+  for (const event of read) taken += event.bytes?.length ?? 0;
   stream.carriedBytes += chunk.length - taken;
   const kept = sift(stream, events);
-  if (kept !== events || wasCarried !== 0 || stream.carriedBytes !== 0) return joined(stream, kept);
+  if (kept !== read || wasCarried !== 0 || stream.carriedBytes !== 0) return joined(stream, kept);
   notePassed(stream, kept);
   return chunk;
 }
@@ -152,7 +155,7 @@ function convertChunk(
   conversion: StreamConversion,
   chunk: Uint8Array,
 ): Uint8Array | undefined {
-  const events = stream.sse.push(chunk);
+  const events = keylessEvents(stream.sse.push(chunk), stream.options.secrets ?? NONE);
   convertEvents(stream, conversion, events);
   const text = conversion.take();
   if (text !== "") return encoder.encode(text);
@@ -191,7 +194,7 @@ export function passRest(stream: StreamState): Uint8Array | undefined {
   const { conversion, meter } = options;
   // What is left is part of one event at most.
   stream.isEof = true;
-  const events = stream.sse.end();
+  const events = keylessEvents(stream.sse.end(), options.secrets ?? NONE);
   if (conversion) {
     convertEvents(stream, conversion, events);
     if (!stream.end) conversion.end();

@@ -17,6 +17,42 @@ export function mergeTurns(messages: readonly Message[], side: (role: Role) => s
   return out;
 }
 
+/**
+ * Puts the results of calls directly behind the turn that made them, as chat completions wants them: what stands among
+ * them (a picture that one of them holds is a message of its own there) comes behind the last. Calls of one turn are
+ * joined already.
+ */
+export function resultsFirst(messages: readonly Message[]): Message[] {
+  const out: Message[] = [];
+  /** The first message with results since the last turn of the model's, and what came before it. */
+  let first: Message | undefined;
+  let before: Message[] = [];
+  let isAnswered = false;
+  for (const message of messages) {
+    if (message.role === "assistant") {
+      out.push(...before, message);
+      before = [];
+      first = undefined;
+      isAnswered = message.parts.some((part) => part.type === "tool-call");
+      continue;
+    }
+    const results = isAnswered ? message.parts.filter((part) => part.type === "tool-result") : [];
+    if (results.length === 0) {
+      (isAnswered && !first ? before : out).push(message);
+    } else if (first) {
+      const others = message.parts.filter((part) => part.type !== "tool-result");
+      const end = first.parts.findLastIndex((part) => part.type === "tool-result") + 1;
+      first.parts.splice(end, 0, ...results);
+      if (others.length > 0) out.push({ ...message, parts: others });
+    } else {
+      first = { ...message, parts: [...message.parts] };
+      out.push(first, ...before);
+      before = [];
+    }
+  }
+  return [...out, ...before];
+}
+
 /** Separates system text from the conversation, both in order. */
 export function splitSystem(messages: readonly Message[]): { system: Message[]; turns: Message[] } {
   const system: Message[] = [];

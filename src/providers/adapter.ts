@@ -39,6 +39,8 @@ export interface AdapterCall {
   /** Fires when the client left or time is up: pass it to every fetch. */
   signal: AbortSignal;
   fetch: UpstreamFetch;
+  /** Say it when what was asked for is under way, and paid for: from then on nothing but the deadline ends the attempt. */
+  underWay?: () => void;
   /** The channel's outgoing proxy, for what is no fetch (a socket); absent or "" = none. */
   proxy?: string;
   /** Judges an address before something else than a fetch connects there; throws where the channel may not. */

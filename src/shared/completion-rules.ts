@@ -95,7 +95,10 @@ export function withoutSilenced(table: Readonly<Record<string, number>>): Record
   );
 }
 
-/** Price of an audio token over a text input token. */
+/** Models whose sound has a price by its family (billing reference, section 7); that of others costs what their text does. */
+const isSoundModel = (name: string): boolean => has(name, "-realtime", "-audio");
+
+/** Price of an audio token over a text input token, where nobody listed it. */
 export function audioRatio(name: string): number {
   if (name.includes("-realtime")) {
     if (name.endsWith("gpt-4o-realtime-preview")) return 8;
@@ -105,8 +108,19 @@ export function audioRatio(name: string): number {
     if (name.startsWith("gpt-4o-audio-preview")) return 16;
     return name.startsWith("gpt-4o-mini-audio-preview") ? 10 / 0.15 : 40;
   }
-  return 20;
+  return 1;
 }
 
-/** Price of an audio output token over an audio input token. */
-export const AUDIO_COMPLETION_RATIO = 2;
+/** Price of an audio output token of a sound model over an audio input token. */
+const AUDIO_COMPLETION_RATIO = 2;
+
+/** What an audio output token costs where nobody listed it, by the prices of text output and of audio input. */
+export function audioOutput(name: string, output: number, audioInput: number): number {
+  return isSoundModel(name) ? audioInput * AUDIO_COMPLETION_RATIO : output;
+}
+
+/** The same as a ratio over an audio input token; undefined: no ratio over free audio input says it. */
+export function audioCompletionRatio(name: string, completion: number, audio: number): number | undefined {
+  if (isSoundModel(name)) return AUDIO_COMPLETION_RATIO;
+  return audio > 0 ? completion / audio : undefined;
+}

@@ -120,6 +120,7 @@ export const RELAY_CODES = {
   upstream_bad_answer: ["upstream-down"],
   upstream_down: ["upstream-down"],
   upstream_limit: ["upstream-limit"],
+  upstream_picture_lost: ["upstream-down"],
   upstream_quota: ["upstream-quota"],
   upstream_refusal: ["upstream-refusal"],
   upstream_request: ["upstream-request"],

@@ -2,7 +2,7 @@
 // Refuses to round what is charged: a ratio is kept with as few digits as give the same price, else as the double it is.
 import { MAX_DOLLARS, TOKEN_KINDS } from "./price-row.ts";
 import type { PriceRow, PriceRules, TokenKind } from "./price-row.ts";
-import { AUDIO_COMPLETION_RATIO, audioRatio, completionRatio } from "./completion-rules.ts";
+import { audioOutput, audioRatio, completionRatio } from "./completion-rules.ts";
 
 /** The options that together hold the prices of models, in the order in which they are shown. */
 const RATIO_MAPS = [
@@ -102,11 +102,12 @@ function clear(maps: PriceMaps, name: string): void {
   for (const map of PRICE_MAPS) delete maps[map][name];
 }
 
-/** What the maps of ratios cannot say: kinds without a map, and all kinds of a model whose input is free. */
+/** What the maps of ratios cannot say: kinds without a map, all kinds of a model whose input is free, sound beside free sound. */
 function rulesOf(row: PriceRow): PriceRules {
   const { unit, tools, when } = row;
   const rules: PriceRules = {};
-  const absolute: readonly TokenKind[] = row.in === 0 ? TOKEN_KINDS : ["thinking", "image_out"];
+  const absolute: TokenKind[] = row.in === 0 ? [...TOKEN_KINDS] : ["thinking", "image_out"];
+  if (row.audio_in === 0 && row.in !== 0) absolute.push("audio_out");
   if (row.call === undefined) {
     for (const kind of absolute) {
       const price = row[kind];
@@ -168,6 +169,6 @@ export function everyKind(row: PriceRow, name: string): Record<TokenKind, number
     image_in: row.image_in ?? input,
     image_out: row.image_out ?? output,
     audio_in: sound,
-    audio_out: row.audio_out ?? sound * AUDIO_COMPLETION_RATIO,
+    audio_out: row.audio_out ?? audioOutput(name, output, sound),
   };
 }

@@ -24,7 +24,7 @@ import { DEFAULT_QUOTA_PER_UNIT } from "../../shared/money.ts";
 import { priceName } from "../../shared/price-name.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { MAX_TOKEN_COUNT, promptTokens } from "../../shared/usage.ts";
-import { AUDIO_COMPLETION_RATIO, audioRatio, completionRatio } from "../../shared/completion-rules.ts";
+import { audioCompletionRatio, audioRatio, completionRatio } from "../../shared/completion-rules.ts";
 import { everyKind, ONE_HOUR_WRITE, rowOf } from "../../shared/row-maps.ts";
 import type { PriceMaps } from "../../shared/row-maps.ts";
 import { FILE_SEARCH_PRICE, webSearchPrice } from "./piece-prices.ts";
@@ -92,22 +92,23 @@ function pricingOf(
 ): ModelPricing {
   const cacheWriteRatio = own(tables.createCacheRatio, name) ?? 1.25;
   const rules = rulesOf(tables, name);
+  const completion = completionRatio(name, tables.completionRatio);
+  const audio = own(tables.audioRatio, name) ?? audioRatio(name);
+  const spoken = own(tables.audioCompletionRatio, name) ?? audioCompletionRatio(name, completion, audio);
+  // Prices that no ratio can say: of thoughts, of pictures in answers, of anything where input is free.
+  const isRated = spoken === undefined || TOKEN_KINDS.some((kind) => rules?.[kind] !== undefined);
   return {
-    // Prices that no ratio can say: of thoughts, of pictures in answers, of anything where input is free.
-    rates:
-      callPrice === undefined && rules && TOKEN_KINDS.some((kind) => rules[kind] !== undefined)
-        ? everyKind(rowIn(tables, name) ?? {}, name)
-        : undefined,
+    rates: callPrice === undefined && isRated ? everyKind(rowIn(tables, name) ?? {}, name) : undefined,
     callPrice,
     callUnit: callPrice === undefined ? undefined : rules?.unit,
     modelRatio,
-    completionRatio: completionRatio(name, tables.completionRatio),
+    completionRatio: completion,
     cacheRatio: own(tables.cacheRatio, name) ?? 1,
     cacheWriteRatio,
     cacheWrite1hRatio: own(tables.createCache1hRatio, name) ?? cacheWriteRatio * ONE_HOUR_WRITE,
     imageRatio: own(tables.imageRatio, name) ?? 1,
-    audioRatio: own(tables.audioRatio, name) ?? audioRatio(name),
-    audioCompletionRatio: own(tables.audioCompletionRatio, name) ?? AUDIO_COMPLETION_RATIO,
+    audioRatio: audio,
+    audioCompletionRatio: spoken ?? 1,
   };
 }
 

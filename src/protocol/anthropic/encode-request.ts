@@ -19,11 +19,15 @@ import { budgetOf, effortOf } from "../reasoning.ts";
 import { mergeThinking, mergeTurns, splitSystem, systemText } from "../turns.ts";
 import { searchFor } from "../web-search.ts";
 import { modelTraits } from "./models.ts";
+import { closedSchema } from "./schema.ts";
+import { dropSampling, mayThink, openTurnLacksThinking, SHOWN_ADAPTIVE } from "./thinking.ts";
 import { HOSTED_TOOLS } from "./wire.ts";
 
 const DIALECT = "anthropic";
 const MIN_BUDGET = 1024;
 const DEFAULT_MAX_TOKENS = 8192;
+/** What stands for a user's turn of nothing to read. */
+const BLANK_TURN = ".";
 
 /** Throws `unsupported_field` for audio, several answers, free-text tools and the like. */
 export function encodeRequest(given: CanonicalRequest, context: EncodeContext = {}): EncodedRequest {
@@ -41,10 +45,10 @@ export function encodeRequest(given: CanonicalRequest, context: EncodeContext = 
   else writeReasoning(request, context, body, dropped);
   const format = request.responseFormat;
   if (format?.type === "json-schema") {
-    body["output_config"] = {
-      ...asObject(body["output_config"]),
-      format: { type: "json_schema", schema: format.schema },
-    };
+    const schema = home
+      ? format.schema
+      : closedSchema(format.schema, () => drop(dropped, "response_format.additionalProperties"));
+    body["output_config"] = { ...asObject(body["output_config"]), format: { type: "json_schema", schema } };
     if (!home && format.strict === false) drop(dropped, "response_format.strict");
   } else if (format?.type === "json") drop(dropped, "response_format");
   if (home) restoreOwn(request, body);
@@ -130,16 +134,20 @@ function writeReasoning(
   }
   const effort = effortOf(reasoning);
   const style = context.thinkingStyle ?? traits.style;
+  const isRefused = !mayThink(body, style);
   if (style === "effort") {
     if (effort !== undefined) body["output_config"] = { effort: effort === "minimal" ? "low" : effort };
-    body["thinking"] = { type: "adaptive" };
+    if (isRefused) {
+      drop(dropped, "reasoning");
+      return;
+    }
+    body["thinking"] = reasoning.summary === "none" ? { type: "adaptive" } : SHOWN_ADAPTIVE;
     dropSampling(body, dropped, 1);
     return;
   }
   const wanted = budgetOf(reasoning);
   if (wanted === undefined || wanted < 0) return;
-  const forced = ["any", "tool"].includes(String(asObject(body["tool_choice"])?.["type"]));
-  if (forced || openTurnLacksThinking(body["messages"])) {
+  if (isRefused) {
     drop(dropped, "reasoning");
     return;
   }
@@ -156,35 +164,6 @@ function writeReasoning(
     body["thinking"] = { type: "enabled", budget_tokens: Math.min(budget, room) };
   }
   dropSampling(body, dropped, 0.95);
-}
-
-/** With thinking on, sampling must be left at its defaults; top_p has a little room with a budget. */
-function dropSampling(body: JsonObject, dropped: string[], lowestTopP: number): void {
-  const least: Record<string, number> = {
-    temperature: 1,
-    top_k: Infinity,
-    top_p: lowestTopP,
-  };
-  for (const key in least) {
-    const value = body[key];
-    if (typeof value !== "number" || value >= (least[key] ?? 0)) continue;
-    delete body[key];
-    drop(dropped, key);
-  }
-}
-
-/** Anthropic refuses thinking when a tool turn under way does not begin with signed thinking. */
-function openTurnLacksThinking(messages: unknown): boolean {
-  const list = Array.isArray(messages) ? messages.map(asObject) : [];
-  for (let i = list.length - 1; i >= 0; i--) {
-    const content = list[i]?.["content"];
-    const types = Array.isArray(content) ? content.map((block) => asObject(block)?.["type"]) : [];
-    if (list[i]?.["role"] === "user" && !types.includes("tool_result")) return false;
-    if (list[i]?.["role"] === "assistant") {
-      return types.includes("tool_use") && !String(types[0]).endsWith("thinking");
-    }
-  }
-  return false;
 }
 
 function writeMessages(request: CanonicalRequest, home: boolean, body: JsonObject, dropped: string[]): void {
@@ -206,7 +185,7 @@ function writeMessages(request: CanonicalRequest, home: boolean, body: JsonObjec
       if (part.type !== "text") throw cannotCarry(`system.${part.type}`);
     }
     const text = systemText(system);
-    if (text !== "") body["system"] = text;
+    if (text.trim() !== "") body["system"] = text;
   }
   const merged = mergeTurns(
     turns.map((turn) => ({ ...turn, name: undefined })),
@@ -223,6 +202,11 @@ function writeMessages(request: CanonicalRequest, home: boolean, body: JsonObjec
     const content = encodeContent({ ...turn, parts, bare: undefined }, false, dropped);
     const role = turn.role === "assistant" ? "assistant" : "user";
     if (Array.isArray(content) && content.length > 0) list.push({ role, content });
+    else if (role === "user" && turn.parts.some((part) => part.type === "text")) {
+      // Without this turn the request would be another: an empty one, or the beginning of an answer to go on with.
+      list.push({ role, content: [{ type: "text", text: BLANK_TURN }] });
+      drop(dropped, "messages.content");
+    }
   }
   body["messages"] = list;
 }
@@ -238,8 +222,8 @@ function encodeBlock(part: Part, home: boolean, dropped: string[]): unknown {
   const more = { ...(home ? part.extra : undefined), ...(part.cache ? { cache_control: part.cache } : {}) };
   switch (part.type) {
     case "text":
-      // Empty text blocks are refused upstream; other dialects allow them.
-      return part.text === "" && !home ? undefined : { type: "text", text: part.text, ...more };
+      // Text blocks without a visible sign are refused upstream; other dialects allow them.
+      return part.text.trim() === "" && !home ? undefined : { type: "text", text: part.text, ...more };
     case "thinking": {
       const { signature } = part;
       if (signature?.dialect !== DIALECT) {
@@ -261,7 +245,8 @@ function encodeBlock(part: Part, home: boolean, dropped: string[]): unknown {
     case "tool-result": {
       const wire: JsonObject = { type: "tool_result", tool_use_id: wireId(part.id, home) };
       const first = part.content[0];
-      if (part.bare === "string" && first?.type === "text") wire["content"] = first.text;
+      if (part.bare === "string" && first?.type === "text")
+        wire["content"] = home || first.text.trim() !== "" ? first.text : "";
       else if (part.bare !== "none") {
         wire["content"] = part.content
           .map((inner) => encodeBlock(inner, home, dropped))

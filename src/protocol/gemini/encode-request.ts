@@ -21,6 +21,7 @@ import { asObject, parseJson } from "../json.ts";
 import { budgetOf } from "../reasoning.ts";
 import { mergeThinking, mergeTurns, splitSystem, systemText } from "../turns.ts";
 import { searchFor } from "../web-search.ts";
+import { leastBudget } from "./thinking.ts";
 import { MADE_ID } from "./wire.ts";
 
 const DIALECT = "gemini";
@@ -253,9 +254,6 @@ function writeConfig(request: CanonicalRequest, model: string, body: JsonObject,
 
 /** The first models of the family refuse to be asked for thoughts. */
 const NO_THOUGHTS = /gemini-(?:1|2\.0)(?!.*thinking)/;
-/** The large models always think: this is their smallest budget. */
-const ALWAYS_THINKS = /gemini-(?:2\.5|[3-9]).*-pro/;
-const LEAST_BUDGET = 128;
 
 function encodeThinking(request: CanonicalRequest, model: string, dropped: string[]): JsonObject | undefined {
   const { reasoning } = request;
@@ -265,7 +263,7 @@ function encodeThinking(request: CanonicalRequest, model: string, dropped: strin
     if (!isOff) drop(dropped, "reasoning");
     return undefined;
   }
-  if (isOff) return { thinkingBudget: ALWAYS_THINKS.test(model) ? LEAST_BUDGET : 0 };
+  if (isOff) return { thinkingBudget: leastBudget(model) };
   const wire: JsonObject = {};
   const budget = budgetOf(reasoning);
   if (budget !== undefined) wire["thinkingBudget"] = Math.min(budget, MAX_BUDGET);

@@ -22,7 +22,7 @@ import { asObject, dataUrl } from "../json.ts";
 import { nearestEffort, openaiTraits } from "../openai-models.ts";
 import type { OpenaiTraits } from "../openai-models.ts";
 import { effortOf } from "../reasoning.ts";
-import { mergeTurns } from "../turns.ts";
+import { mergeTurns, resultsFirst } from "../turns.ts";
 import { searchFor } from "../web-search.ts";
 
 const DIALECT = "openai-chat";
@@ -55,15 +55,17 @@ export function encodeRequest(given: CanonicalRequest, context: EncodeContext = 
 }
 
 /**
- * Calls of one turn belong into one message; the Responses API spreads them over items. Only OpenAI's own models know
- * developers, and the templates of many others take one system message, at the beginning.
+ * Calls of one turn belong into one message, and their results directly behind it; the Responses API spreads both over
+ * items. Only OpenAI's own models know developers, and the templates of many others take one system message, at the
+ * beginning.
  */
 function chatTurns(messages: readonly Message[], isOpenai: boolean): Message[] {
-  if (isOpenai) return mergeTurns(messages, (role) => (role === "assistant" ? role : null));
-  const known = messages.map((message) =>
+  const turns = resultsFirst(mergeTurns(messages, (role) => (role === "assistant" ? role : null)));
+  if (isOpenai) return turns;
+  const known = turns.map((message) =>
     message.role === "developer" ? { ...message, role: "system" as const } : message,
   );
-  return mergeTurns(known, (role) => (role === "assistant" || role === "system" ? role : null));
+  return mergeTurns(known, (role) => (role === "system" ? role : null));
 }
 
 /** The same request with functions in place of free-text tools, in its history too. */

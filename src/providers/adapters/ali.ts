@@ -5,7 +5,7 @@ import { asList, asNumber, asObject, asString, asText, parseJson } from "../../p
 import { defined } from "../../protocol/assemble.ts";
 import type { Adapter, AdapterCall } from "../adapter.ts";
 import { answerOf, errorResponse, jsonResponse, post } from "../adapter-kit.ts";
-import { realWait } from "../wait.ts";
+import { askAfter, realWait } from "../wait.ts";
 import type { Wait } from "../wait.ts";
 import { embeddingsAnswer, embeddingTexts } from "./embeddings.ts";
 import { pictureCount, picturesFrom } from "./pictures.ts";
@@ -104,10 +104,9 @@ async function pictures(call: AdapterCall, wait: Wait): Promise<Response> {
   const address = `${call.url.slice(0, call.url.indexOf("/api/v1/"))}/api/v1/tasks/${task}`;
   const { "content-type": _type, ...headers } = call.headers;
   while (UNDER_WAY.has(asString(output["task_status"]) ?? "")) {
-    await wait(POLL_MS, call.signal);
-    const seen = await call.fetch(address, { method: "GET", headers, signal: call.signal });
-    if (seen.status !== 200) return refusal(seen);
-    output = asObject((await answerOf(seen))["output"]) ?? {};
+    const told = await askAfter(call, { url: address, headers, wait, pauseMs: POLL_MS });
+    if ("refused" in told) return refusal(told.refused);
+    output = asObject(told.body["output"]) ?? {};
   }
   if (output["task_status"] !== "SUCCEEDED") {
     const code = asString(output["code"]) ?? asText(output["task_status"] ?? "no task");
@@ -117,7 +116,7 @@ async function pictures(call: AdapterCall, wait: Wait): Promise<Response> {
     return refused(status, code, message);
   }
   const urls = asList(output["results"]).flatMap((item) => asString(asObject(item)?.["url"]) ?? []);
-  return picturesFrom(call, urls);
+  return picturesFrom(call, urls, wait);
 }
 
 /** `wait` is the pause between two questions after a task; tests pass their own. */

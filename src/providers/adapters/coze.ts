@@ -18,7 +18,7 @@ import {
   streamFailure,
   usageOf,
 } from "../adapter-kit.ts";
-import { realWait } from "../wait.ts";
+import { askAfter, realWait } from "../wait.ts";
 import type { Wait } from "../wait.ts";
 import { decodeChatRequest, endUserOf, textOf } from "./chat-request.ts";
 
@@ -57,6 +57,7 @@ interface CozeError {
   status: number;
   code: string;
   message: string;
+  retryAfter?: string | null;
 }
 
 /** The error of an answer, if it is one. */
@@ -74,6 +75,7 @@ class Refused extends Error {
 }
 
 async function read(response: Response): Promise<JsonObject> {
+  const retryAfter = response.headers.get("retry-after");
   if (response.status !== 200) {
     const body = asObject(parseJson(await response.text()));
     const error = body && errorOf(body);
@@ -81,11 +83,12 @@ async function read(response: Response): Promise<JsonObject> {
       status: response.status,
       code: error?.code ?? "coze_error",
       message: error?.message ?? "",
+      retryAfter,
     });
   }
   const body = await answerOf(response);
   const error = errorOf(body);
-  if (error) throw new Refused(error);
+  if (error) throw new Refused({ ...error, retryAfter });
   return body;
 }
 
@@ -170,13 +173,19 @@ async function fetchAnswer(
 ): Promise<CanonicalEvent[]> {
   const ids = { conversation_id: String(created["conversation_id"]), chat_id: String(created["id"]) };
   const query = new URLSearchParams(ids).toString();
-  const get = async (path: string): Promise<JsonObject> =>
-    read(await call.fetch(`${base}${path}?${query}`, { headers: call.headers, signal: call.signal }));
+  const get = async (path: string, pauseMs?: number): Promise<JsonObject> => {
+    const told = await askAfter(call, {
+      url: `${base}${path}?${query}`,
+      headers: call.headers,
+      wait,
+      ...(pauseMs === undefined ? {} : { pauseMs }),
+      statusIn: (body) => errorOf(body)?.status ?? 200,
+    });
+    return "body" in told ? told.body : read(told.refused);
+  };
   let chat = created;
-  for (let pauseMs = POLL_MS / 4; UNDER_WAY.has(asString(chat["status"]) ?? ""); pauseMs = POLL_MS) {
-    await wait(pauseMs, call.signal);
-    chat = asObject((await get("/v3/chat/retrieve"))["data"]) ?? {};
-  }
+  for (let pauseMs = POLL_MS / 4; UNDER_WAY.has(asString(chat["status"]) ?? ""); pauseMs = POLL_MS)
+    chat = asObject((await get("/v3/chat/retrieve", pauseMs))["data"]) ?? {};
   const status = asString(chat["status"]) ?? "";
   if (status !== "completed") {
     const error = asObject(chat["last_error"]);
@@ -225,8 +234,8 @@ export function createCoze(wait: Wait): Adapter {
       return await perform(call, wait);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      const { status, code, message } = error.error;
-      return errorResponse(status, message, code, code);
+      const { status, code, message, retryAfter } = error.error;
+      return errorResponse(status, message, code, code, retryAfter);
     }
   };
 }

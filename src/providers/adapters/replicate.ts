@@ -1,10 +1,12 @@
 // Replicate's pictures: a prediction of a model, waited for in the same call or asked after until it has ended.
-// Refuses to follow addresses that an answer names; a prediction that failed or was cancelled yields nothing.
+// Refuses to follow addresses that an answer names, and several pictures of models that make one a call; a prediction that
+// failed or was cancelled yields nothing.
 import type { JsonObject } from "../../protocol/canonical.ts";
+import { cannotCarry } from "../../protocol/carry.ts";
 import { asList, asObject, asString, dataUrl } from "../../protocol/json.ts";
 import type { Adapter, AdapterCall, AdapterFile } from "../adapter.ts";
 import { answerOf, errorResponse, post } from "../adapter-kit.ts";
-import { realWait } from "../wait.ts";
+import { askAfter, realWait } from "../wait.ts";
 import type { Wait } from "../wait.ts";
 import { pictureCount, picturesFrom, pictureSize } from "./pictures.ts";
 import { REPLICATE_COUNTS } from "../carried-fields.ts";
@@ -32,6 +34,16 @@ const KNOWN: ReadonlySet<string> = new Set([
   ...REPLICATE_COUNTS,
 ]);
 
+/**
+ * Models that are told how many pictures to make: the open ones and what is trained from them, asked for by version. The
+ * others ignore the word and make one.
+ */
+const COUNTED =
+  /flux-(?:schnell|dev|(?:fill|canny|depth|redux)-(?:dev|schnell))|sdxl|stable-diffusion(?!-3)|:/;
+
+/** DALL·E's tall and wide sizes have a ratio that no model here has; this is how its clients mean them. */
+const NEAREST: Readonly<Record<string, string>> = { "4:7": "9:16", "7:4": "16:9" };
+
 function divisor(a: number, b: number): number {
   return b === 0 ? a : divisor(b, a % b);
 }
@@ -42,10 +54,14 @@ function inputOf(call: AdapterCall): JsonObject {
   const size = pictureSize(call);
   if (size && input["aspect_ratio"] === undefined) {
     const by = divisor(size.width, size.height);
-    input["aspect_ratio"] = `${size.width / by}:${size.height / by}`;
+    const ratio = `${size.width / by}:${size.height / by}`;
+    input["aspect_ratio"] = NEAREST[ratio] ?? ratio;
   }
   const count = pictureCount(call);
-  if (count > 1) input["num_outputs"] = count;
+  if (count > 1) {
+    if (!COUNTED.test(call.model)) throw cannotCarry("n");
+    input["num_outputs"] = count;
+  }
   if (input["output_format"] === "jpeg") input["output_format"] = "jpg";
   return input;
 }
@@ -94,14 +110,13 @@ async function perform(call: AdapterCall, wait: Wait): Promise<Response> {
   let prediction = await answerOf(submitted);
   const { "content-type": _type, prefer: _prefer, ...headers } = call.headers;
   while (UNDER_WAY.has(asString(prediction["status"]) ?? "")) {
-    await wait(POLL_MS, call.signal);
     const address = `${base}/v1/predictions/${encodeURIComponent(asString(prediction["id"]) ?? "")}`;
-    const seen = await call.fetch(address, { method: "GET", headers, signal: call.signal });
-    if (seen.status !== 200) return seen;
-    prediction = await answerOf(seen);
+    const told = await askAfter(call, { url: address, headers, wait, pauseMs: POLL_MS });
+    if ("refused" in told) return told.refused;
+    prediction = told.body;
   }
   const status = asString(prediction["status"]) ?? "";
-  if (status === "succeeded") return picturesFrom(call, outputOf(prediction));
+  if (status === "succeeded") return picturesFrom(call, outputOf(prediction), wait);
   const message = asString(prediction["error"]) ?? `the prediction is ${status}`;
   const isPolicy = /nsfw|sensitive|safety/i.test(message);
   return isPolicy

@@ -23,7 +23,9 @@ export interface UpstreamRequest {
   headers: Record<string, string>;
   body: string | Uint8Array<ArrayBuffer> | FormData;
   /** Makes the call where the provider has a protocol of its own; address, headers and body are then its business. */
-  adapter?: (send: UpstreamFetch, signal: AbortSignal) => Promise<Response>;
+  adapter?: (send: UpstreamFetch, signal: AbortSignal, underWay: () => void) => Promise<Response>;
+  /** Puts right what the provider is known to count wrong in its answers. */
+  correct?: (response: Response) => Promise<Response>;
   /** Address of an outgoing proxy; "" = none. */
   proxy: string;
   /** Judges each address before it is called. */
@@ -275,7 +277,10 @@ type AbortCause = "first-byte" | "deadline" | "client-gone" | "hang-up" | "drain
 interface AttemptWatch {
   signal: AbortSignal;
   abort(why: AbortCause): void;
-  /** The status line of an answer is there: a stream gets the timers of stream.ts, anything else has the deadline. */
+  /**
+   * The status line of an answer is there, or what it will be is made and paid for: a stream gets the timers of stream.ts,
+   * anything else has the deadline.
+   */
   answered(isStream: boolean): void;
   begun: () => void;
   settled: () => void;
@@ -406,7 +411,7 @@ export async function attempt({
   let response: Response;
   try {
     response = await (request.adapter
-      ? request.adapter(sendFor(request, signal, limits.maxAnswerBytes), signal)
+      ? request.adapter(sendFor(request, signal, limits.maxAnswerBytes), signal, () => watch.answered(false))
       : sendPlain(request, signal));
     if (response.status !== 200) {
       const body = await errorBody(response, key);
@@ -414,6 +419,7 @@ export async function attempt({
       const failed = upstreamFailure({ dialect, channel, status: response.status, body, retryAfter });
       throw withUsage(failed, dialect, body);
     }
+    if (request.correct) response = await request.correct(boundedAnswer(response, limits.maxAnswerBytes));
   } catch (error) {
     settled();
     if (error instanceof AttemptFailure) throw error;

@@ -158,8 +158,9 @@ function convertBody(
     ...(maxTokens === undefined ? {} : { defaultMaxOutputTokens: maxTokens }),
   });
   const isForeign = call.endpoint.dialect !== dialect.name;
-  applyChanges(body, settingsChanges(options, dialect.name, model, body, isForeign));
-  return { body, dropped };
+  const done = settingsChanges(options, dialect.name, model, body, isForeign);
+  applyChanges(body, done.changes);
+  return { body, dropped: [...dropped, ...done.dropped] };
 }
 
 function applyChanges(body: Record<string, unknown>, changes: Readonly<Record<string, unknown>>): void {
@@ -292,9 +293,12 @@ function passPlan(target: Target): Plan {
   if (dialect !== "gemini" && sent.json["model"] !== plain) changes["model"] = plain;
   // The playground's own field; an upstream would refuse it.
   if (call.caller.token === undefined && sent.json["group"] !== undefined) changes["group"] = undefined;
+  let lost = leftBehind(target, sent.json);
   if (dialect !== "openai-chat") {
     const limited = limit === undefined ? sent.json : { ...sent.json, ...changes };
-    Object.assign(changes, settingsChanges(options, dialect, mapped, limited, false));
+    const done = settingsChanges(options, dialect, mapped, limited, false);
+    Object.assign(changes, done.changes);
+    if (!isRaw && done.dropped.length > 0) lost = [...lost, ...done.dropped];
   }
   const isSame = Object.keys(changes).length === 0;
   const body = isSame ? sent.json : { ...sent.json, ...changes };
@@ -327,7 +331,6 @@ function passPlan(target: Target): Plan {
   };
   write(limit);
   const told = tier ? [...tierNames(tier), ...built.dropped] : built.dropped;
-  const lost = leftBehind(target, sent.json);
   const dropped = lost.length === 0 ? told : toldOnce([...lost, ...told]);
   return {
     channel,

@@ -1,9 +1,16 @@
 // Whether another channel may be asked after a failed attempt: by the operator's list of statuses, but for what no list may
 // change. Refuses to ask again what another channel cannot make good.
+import type { FailureCode } from "../../shared/failure-codes.ts";
 import type { AttemptFailure } from "./attempt.ts";
 
 /** Statuses that another channel cannot make good, or that must not be asked twice. */
 const FINAL_STATUSES: ReadonlySet<number> = new Set([408, 504, 524]);
+const FINAL_CODES: ReadonlySet<FailureCode> = new Set([
+  // One deadline stands over all attempts: a timer that fired a moment early leaves no time for another one.
+  "deadline_exceeded",
+  // Made and paid for already.
+  "upstream_picture_lost",
+]);
 const ANTHROPIC_TYPE = 14;
 
 /**
@@ -20,8 +27,7 @@ export function mayRetry(
   if (failure.kind === "upstream-refusal") return false;
   // The client has to know: it shortens its conversation, and another channel of the model takes no more either.
   if (failure.kind === "context-length") return false;
-  // One deadline stands over all attempts: a timer that fired a moment early leaves no time for another one.
-  if (failure.code === "deadline_exceeded") return false;
+  if (FINAL_CODES.has(failure.code)) return false;
   // The gateway's own findings (unreachable, too slow, cut off) carry no upstream status.
   if (failure.upstreamStatus === undefined) return failure.kind !== "client" && failure.kind !== "internal";
   // The client's status may be one of ours.

@@ -5,6 +5,7 @@ import type { Deps } from "../../core/deps.ts";
 import type { Adapter, AdapterCall } from "../../providers/adapter.ts";
 import { ADAPTERS } from "../../providers/adapters.ts";
 import type { FoundRoute } from "../../providers/address.ts";
+import { correctedAnswer } from "../../providers/corrected-usage.ts";
 import type { Ruled } from "../../providers/apply-rules.ts";
 import type { ProviderRow } from "../../providers/define.ts";
 import { buildUpstreamRequest } from "../../providers/request.ts";
@@ -144,10 +145,11 @@ export function upstreamRequest(
     proxy: typeof channel.setting.proxy === "string" ? channel.setting.proxy : "",
     reach: (url) => context.reach.target(url, channel),
   };
+  if (row.countsReasoningInTotal) request.correct = correctedAnswer;
   if (!needsAdapter(row, found)) return request;
   const adapter = adapterOf(row, found);
   if (!adapter) throw unserved(call);
-  request.adapter = (send, signal) => {
+  request.adapter = (send, signal, underWay) => {
     const adapterCall: AdapterCall = {
       operation: built.operation,
       row,
@@ -166,6 +168,7 @@ export function upstreamRequest(
       headers,
       signal,
       fetch: send,
+      underWay,
       proxy: request.proxy,
       reach: request.reach,
       nowMs: () => context.clock.nowMs(),

@@ -2,11 +2,14 @@
 // Refuses to look beyond names and the request's own words; a name it does not know delivers what it bills.
 import { asObject } from "../../protocol/json.ts";
 import { modelTraits } from "../../protocol/anthropic/models.ts";
+import { leastBudget } from "../../protocol/gemini/thinking.ts";
 import { openaiTraits } from "../../protocol/openai-models.ts";
 import type { Json } from "./endpoint.ts";
 
 /** Gemini since 2.5 thinks unless it is told not to; what it shows is a summary. */
 const GEMINI = /^gemini-(?:2\.5|[3-9])|^gemini.*thinking/;
+/** What draws is billed for what it delivers. */
+const GEMINI_IMAGE = /^gemini-\S*image/;
 const GROK = /^grok-(?:4|[5-9])(?!.*non-reasoning)/;
 const RESEARCH = /deep-research/;
 
@@ -37,6 +40,8 @@ export function keepsReasoning(model: string, body: Json): boolean {
   // A vendor in front of the name does not count.
   const name = model.slice(model.lastIndexOf("/") + 1);
   if (RESEARCH.test(name)) return true;
+  // Told not to, these think as little as they can.
+  if (GEMINI.test(name) && leastBudget(name) > 0) return !GEMINI_IMAGE.test(name);
   if (isOff(body)) return false;
   if (name.includes("claude")) {
     // Claude 3.7 delivered its thoughts in full; later ones are told in summary.
@@ -45,9 +50,7 @@ export function keepsReasoning(model: string, body: Json): boolean {
   }
   if (GEMINI.test(name))
     return (
-      !name.endsWith("-nothinking") &&
-      configOf(body)?.["thinkingBudget"] !== 0 &&
-      !/^gemini-\S*image/.test(name)
+      !name.endsWith("-nothinking") && configOf(body)?.["thinkingBudget"] !== 0 && !GEMINI_IMAGE.test(name)
     );
   if (GROK.test(name)) return true;
   return /^(?:gpt-|o\d|codex)/.test(name) && thinks(name);

@@ -2,6 +2,8 @@
 // Refuses to overrule a client that said itself how the model shall think.
 import type { OptionStore } from "../../core/options/store.ts";
 import { modelTraits } from "../../protocol/anthropic/models.ts";
+import { dropSampling, mayThink, SHOWN_ADAPTIVE } from "../../protocol/anthropic/thinking.ts";
+import { leastBudget } from "../../protocol/gemini/thinking.ts";
 import { asObject } from "../../protocol/json.ts";
 import type { Changes } from "../wire/patch-json.ts";
 
@@ -70,13 +72,20 @@ export function plainModel(options: Options, dialect: string, model: string): st
   return model;
 }
 
+/** What becomes of a body, and what of its wishes is left out: for the log. */
+export interface SettingsDone {
+  changes: Changes;
+  dropped: readonly string[];
+}
+
 /**
  * Changes to an Anthropic body (undefined removes a field): an answer limit where there is none, and for `-thinking`
- * names a budget of the configured share of it. Anthropic wants temperature 1 and no top_p beside thinking; models that
- * think by effort get adaptive thinking in place of a budget.
+ * names a budget of the configured share of it. Anthropic wants sampling at its defaults beside thinking; models that
+ * think by effort get adaptive thinking in place of a budget. Where thinking would be refused the model answers without.
  */
-function claudeChanges(options: Options, model: string, body: Body): Record<string, unknown> {
+function claudeChanges(options: Options, model: string, body: Body): SettingsDone {
   const changes: Record<string, unknown> = {};
+  const dropped: string[] = [];
   const named = body["max_tokens"];
   let maxTokens = typeof named === "number" && named > 0 ? named : 0;
   if (maxTokens === 0) {
@@ -84,8 +93,10 @@ function claudeChanges(options: Options, model: string, body: Body): Record<stri
     changes["max_tokens"] = maxTokens;
   }
   const plain = plainModel(options, "anthropic", model);
-  if (plain === model || asObject(body["thinking"])) return changes;
-  if (modelTraits(plain).style === "effort") changes["thinking"] = { type: "adaptive" };
+  if (plain === model || asObject(body["thinking"])) return { changes, dropped };
+  const { style, thinks } = modelTraits(plain);
+  if (!thinks || !mayThink(body, style)) return { changes, dropped: ["reasoning"] };
+  if (style === "effort") changes["thinking"] = SHOWN_ADAPTIVE;
   else {
     const limit = Math.max(MIN_CLAUDE_TOKENS, maxTokens);
     const share = Math.floor(limit * options.get("claude.thinking_adapter_budget_tokens_percentage"));
@@ -94,9 +105,9 @@ function claudeChanges(options: Options, model: string, body: Body): Record<stri
     changes["max_tokens"] = limit;
     changes["thinking"] = { type: "enabled", budget_tokens: budget };
   }
-  if (body["temperature"] !== undefined) changes["temperature"] = 1;
-  if (body["top_p"] !== undefined) changes["top_p"] = undefined;
-  return changes;
+  dropSampling({ ...body }, dropped, Infinity);
+  for (const field of dropped) changes[field] = field === "temperature" ? 1 : undefined;
+  return { changes, dropped };
 }
 
 /**
@@ -115,7 +126,7 @@ function geminiChanges(
   const plain = plainModel(options, "gemini", model);
   if (plain !== model && config["thinkingConfig"] === undefined) {
     const isOff = model.endsWith(NO_THINKING);
-    if (isOff) added["thinkingConfig"] = { thinkingBudget: 0 };
+    if (isOff) added["thinkingConfig"] = { thinkingBudget: leastBudget(plain) };
     else if (plain.startsWith("gemini-2.5-pro")) added["thinkingConfig"] = { includeThoughts: true };
     else {
       const limit = config["maxOutputTokens"];
@@ -152,8 +163,8 @@ export function settingsChanges(
   model: string,
   body: Body,
   isConverted: boolean,
-): Changes {
+): SettingsDone {
   if (dialect === "anthropic") return claudeChanges(options, model, body);
-  if (dialect === "gemini") return geminiChanges(options, model, body, isConverted);
-  return {};
+  const changes = dialect === "gemini" ? geminiChanges(options, model, body, isConverted) : {};
+  return { changes, dropped: [] };
 }

@@ -147,6 +147,7 @@ function withoutSplitLf(state: ReaderState, chunk: Uint8Array): Uint8Array {
 }
 
 const decoder = new TextDecoder();
+const encoder = new TextEncoder();
 /** `data: ` and the blank line behind what it says. */
 const LONE_HEAD_BYTES = 6;
 const LONE_TAIL_BYTES = 2;
@@ -317,4 +318,33 @@ export function isNoise(data: string): boolean {
   return data.charCodeAt(0) !== 0x7b || data.charCodeAt(length - 1) !== 0x7d || length < SHORT_OBJECT
     ? !/^\s*\{\s*[^}\s][^]*\}\s*$/.test(data)
     : false;
+}
+
+const LIST = /^\s*\[\s*\{/;
+
+/**
+ * The same events, where one holds a list of objects one event for each of them: some servers wrap every chunk of Gemini's
+ * so, and no client reads it. The very same array where there is none.
+ */
+export function unlisted(events: readonly SseEvent[]): readonly SseEvent[] {
+  if (!events.some(({ data }) => LIST.test(data))) return events;
+  return events.flatMap((event) => membersOf(event.data)?.map((data) => withData(event, data)) ?? [event]);
+}
+
+function membersOf(data: string): string[] | undefined {
+  if (!LIST.test(data)) return undefined;
+  let list: unknown;
+  try {
+    list = JSON.parse(data);
+  } catch {
+    return undefined;
+  }
+  if (!Array.isArray(list) || !list.every((item) => typeof item === "object" && item !== null))
+    return undefined;
+  // One alone stays as its upstream wrote it.
+  return list.length === 1 ? [data.trim().slice(1, -1).trim()] : list.map((item) => JSON.stringify(item));
+}
+
+function withData({ event, bytes }: SseEvent, data: string): SseEvent {
+  return bytes ? { event, data, bytes: encoder.encode(sseFrame(data, event)) } : { event, data };
 }

@@ -1,7 +1,7 @@
 // What of an upstream's events goes on to the client, as it came or converted, and where the stream has to stop.
 // Never passes on the terminal frame, nor an event that is not surely paid.
 import { brokenStream } from "../../protocol/assemble.ts";
-import { createSseReader, isNoise } from "./framing.ts";
+import { createSseReader, isNoise, unlisted } from "./framing.ts";
 import type { SseEvent } from "./framing.ts";
 import { keylessEvents } from "./keyless.ts";
 import type { PassedFrame, Unpaid } from "./stream-allowance.ts";
@@ -29,8 +29,7 @@ export function passChunk(stream: StreamState, chunk: Uint8Array): Uint8Array | 
   }
   const wasCarried = stream.carriedBytes;
   const read = sse.push(chunk);
-  const events = keylessEvents(read, options.secrets ?? NONE);
-  if (events.length === 0) {
+  if (read.length === 0) {
     stream.carriedBytes += chunk.length;
     // A comment is the upstream's sign of life: pass the sign on, its bytes come with the next event.
     return wasCarried === 0 && chunk[0] === COLON ? options.ping : undefined;
@@ -38,10 +37,15 @@ export function passChunk(stream: StreamState, chunk: Uint8Array): Uint8Array | 
   let taken = 0;
   for (const event of read) taken += event.bytes?.length ?? 0;
   stream.carriedBytes += chunk.length - taken;
-  const kept = sift(stream, events);
+  const kept = sift(stream, said(stream, read));
   if (kept !== read || wasCarried !== 0 || stream.carriedBytes !== 0) return joined(stream, kept);
   notePassed(stream, kept);
   return chunk;
+}
+
+/** What the events say, each one thing, without the secrets of the key; the same list where that changes nothing. */
+function said({ options }: StreamState, read: readonly SseEvent[]): readonly SseEvent[] {
+  return unlisted(keylessEvents(read, options.secrets ?? NONE));
 }
 
 /**
@@ -155,7 +159,7 @@ function convertChunk(
   conversion: StreamConversion,
   chunk: Uint8Array,
 ): Uint8Array | undefined {
-  const events = keylessEvents(stream.sse.push(chunk), stream.options.secrets ?? NONE);
+  const events = said(stream, stream.sse.push(chunk));
   convertEvents(stream, conversion, events);
   const text = conversion.take();
   if (text !== "") return encoder.encode(text);
@@ -194,7 +198,7 @@ export function passRest(stream: StreamState): Uint8Array | undefined {
   const { conversion, meter } = options;
   // What is left is part of one event at most.
   stream.isEof = true;
-  const events = keylessEvents(stream.sse.end(), options.secrets ?? NONE);
+  const events = said(stream, stream.sse.end());
   if (conversion) {
     convertEvents(stream, conversion, events);
     if (!stream.end) conversion.end();

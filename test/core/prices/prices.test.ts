@@ -262,7 +262,8 @@ describe("output ratios by name", () => {
     ["gpt-4o-audio-preview-2024-10-01", 16],
     ["gpt-4o-mini-audio-preview", 10 / 0.15],
     ["my-audio-model", 40],
-    ["whisper-1", 20],
+    ["whisper-1", 1],
+    ["gemini-2.5-pro", 1],
   ])("an audio token of %s is %d text tokens", (name, ratio) => {
     expect(audioRatio(name)).toBe(ratio);
   });
@@ -345,8 +346,8 @@ describe("the documented fields of the log row", () => {
       audio_output: 8,
       text_input: 7,
       text_output: 10,
-      audio_ratio: 20,
-      audio_completion_ratio: 2,
+      audio_ratio: 1,
+      audio_completion_ratio: 8,
       web_search: true,
       web_search_call_count: 2,
       web_search_price: 25,

@@ -140,6 +140,34 @@ describe("entries", () => {
     expect(charge(price, usage({ fresh: 1, cacheRead: 1000 }))).toBe(2 + 100);
     expect(charge(price, usage({ image: 1000 }, { thinking: 100 }))).toBe(2000 + 800);
   });
+  test("sound that nobody priced costs what the model's text does, whichever entry acts, held and charged", () => {
+    const sound = usage({ audio: 100_000 }, { audio: 10_000 });
+    // 1.25 and 10 a million; above 200,000 tokens 2.5 and 15.
+    expect(charge(priceOf("gemini-2.5-pro"), sound)).toBe(62_500 + 50_000);
+    expect(charge(priceOf("gemini-2.5-pro"), usage({ audio: 300_000 }, { audio: 10_000 }))).toBe(
+      375_000 + 75_000,
+    );
+    expect(charge(priceOf("gemini-2.5-flash-preview-tts"), usage({ fresh: 100 }, { audio: 100_000 }))).toBe(
+      25 + 500_000,
+    );
+    const held = { cacheWrite: "none", imageInput: false, audioInput: true, audioOutput: true } as const;
+    expect(ratesOf(priceOf("gemini-2.5-pro"), { ...held, inputTokens: 100 })).toEqual({
+      text: 0.625,
+      media: 0.625,
+      output: 5,
+    });
+    // A price of one of them leaves the other at the text's; free sound in does not make sound out free.
+    expect(charge(priceOf("m", { rows: { m: { in: 1, out: 4, audio_in: 8 } } }), sound)).toBe(
+      400_000 + 20_000,
+    );
+    for (const row of [
+      { in: 1, out: 4, audio_in: 0 },
+      { in: 1, out: 2, audio_in: 0, audio_out: 4 },
+    ])
+      expect(charge(priceOf("m", { rows: { m: row } }), sound)).toBe(20_000);
+    // A sound model's are its family's.
+    expect(charge(priceOf("gpt-4o-audio-preview"), sound)).toBe(2_000_000 + 400_000);
+  });
   test("writes to a cache and sound count for the threshold", () => {
     const price = priceOf("m", row([{ over: 99, times: 10 }]));
     for (const input of [{ cacheWrite5m: 100 }, { cacheWrite1h: 100 }, { audio: 100 }, { image: 100 }])

@@ -67,6 +67,8 @@ describe("the shipped table", () => {
     ["qwen3-max", { in: 1.2, out: 6 }],
     ["doubao-seed-2-1-pro-260915", { in: 0.8625, out: 4.3125 }],
     ["gpt-audio", { in: 2.5, out: 10, audio_in: 32, audio_out: 64 }],
+    // $0.006 a minute, which is 1,000 tokens.
+    ["whisper-1", { in: 6 }],
   ])("prices %s", (name, expected) => {
     expect(shippedPrices().rows.get(name)).toMatchObject(expected);
   });

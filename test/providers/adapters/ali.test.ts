@@ -108,7 +108,7 @@ describe("pictures", () => {
     const answer = (await (await draw({ response_format: "b64_json" })).json()) as { data: object[] };
     expect(answer.data).toEqual([{ b64_json: Buffer.from("picture bytes").toString("base64") }]);
     fake.pictureBytes = MAX_INLINE_BYTES + 1;
-    expect(await codeOf(() => draw({ response_format: "b64_json" }))).toBe("upstream_bad_answer");
+    expect(await codeOf(() => draw({ response_format: "b64_json" }))).toBe("upstream_picture_lost");
   });
 
   test("a task that failed yields nothing, whatever stands in it", async () => {
@@ -124,10 +124,36 @@ describe("pictures", () => {
     }
   });
 
-  test("fewer than were asked are no answer: they would be paid for", async () => {
+  test("those that came are delivered, for they are paid for; none is no answer", async () => {
     const broken = { code: "InternalError.Timeout", message: "no" };
     fake.states = [{ ...OK, results: [...OK.results, broken] }];
+    const answer = (await (await draw({ n: 2 })).json()) as { data: object[] };
+    expect(answer.data).toEqual([{ url: `${upstream.url}/pictures/1.png` }]);
+    fake.states = [{ ...OK, results: [broken, broken] }];
     expect(await codeOf(() => draw({ n: 2 }))).toBe("upstream_bad_answer");
+  });
+
+  test("one that cannot be fetched is fetched again, and at last left out where another came", async () => {
+    const inline = { n: 2, response_format: "b64_json" };
+    const pixels = { b64_json: Buffer.from("picture bytes").toString("base64") };
+    let failures = 2;
+    const call = adapterCall(pictures(inline));
+    const flaky = {
+      ...call,
+      fetch: (url: string, init: RequestInit): Promise<Response> => {
+        if (!url.endsWith("/pictures/2.png") || failures-- <= 0) return call.fetch(url, init);
+        return failures % 2 === 0
+          ? Promise.reject(new TypeError("reset"))
+          : Promise.resolve(new Response("", { status: 503 }));
+      },
+    };
+    fake.states = [{ ...OK, results: [...OK.results, { url: "{origin}/pictures/2.png" }] }];
+    expect(await (await adapter(flaky)).json()).toMatchObject({ data: [pixels, pixels] });
+    failures = 3;
+    expect(((await (await adapter(flaky)).json()) as { data: object[] }).data).toEqual([pixels]);
+    fake.states = [{ ...OK, results: [{ url: "{origin}/pictures/2.png" }] }];
+    failures = 3;
+    expect(await codeOf(() => adapter(flaky))).toBe("upstream_picture_lost");
   });
 
   test("a call that is given up stops asking", async () => {

@@ -56,7 +56,8 @@ describe("Replicate", () => {
       { status: "processing" },
       { status: "succeeded", output: [URL_1, URL_1] },
     ];
-    const answer = (await (await draw({ n: 2 })).json()) as { data: unknown[] };
+    const model = { model: "black-forest-labs/flux-schnell" };
+    const answer = (await (await draw({ n: 2 }, model)).json()) as { data: unknown[] };
     expect([answer.data.length, pauses]).toEqual([2, [1000, 1000]]);
     expect(requestOf(upstream, 2).json()).toMatchObject({ input: { num_outputs: 2 } });
     expect(requestOf(upstream).headers.get("prefer")).toBeNull();
@@ -70,7 +71,35 @@ describe("Replicate", () => {
     });
   });
 
-  test("failed and cancelled predictions yield nothing, and neither do fewer pictures than asked", async () => {
+  test("several are asked of models that count, and refused by name for those that make one", async () => {
+    const before = upstream.requests.length;
+    for (const model of [
+      "black-forest-labs/flux-1.1-pro",
+      "google/nano-banana",
+      "stability-ai/stable-diffusion-3.5-large",
+    ])
+      expect([model, await codeOf(() => draw({ n: 2 }, { model }))]).toEqual([model, "unsupported_field"]);
+    expect(upstream.requests.length).toBe(before);
+    for (const model of ["black-forest-labs/flux-dev", "stability-ai/sdxl", "a/b:5c7d5dc6dd8bf75c"]) {
+      // One that makes fewer all the same is answered with what it made.
+      const answer = (await (await draw({ n: 2 }, { model })).json()) as { data: unknown[] };
+      expect([model, answer.data.length]).toEqual([model, 1]);
+      expect(requestOf(upstream).json()).toMatchObject({ input: { num_outputs: 2 } });
+    }
+  });
+
+  test("sizes are ratios that the models have", async () => {
+    for (const [size, ratio] of [
+      ["1024x1792", "9:16"],
+      ["1792x1024", "16:9"],
+      ["1024x1536", "2:3"],
+    ] as const) {
+      await draw({ size });
+      expect(requestOf(upstream).json()).toMatchObject({ input: { aspect_ratio: ratio } });
+    }
+  });
+
+  test("failed and cancelled predictions yield nothing", async () => {
     for (const [state, kind] of [
       [{ status: "failed", error: "CUDA out of memory", output: URL_1 }, "upstream-down"],
       [{ status: "failed", error: "NSFW content detected", output: URL_1 }, "upstream-refusal"],
@@ -79,8 +108,6 @@ describe("Replicate", () => {
       fake.states = [state];
       expect([state, (await failureOf(await draw())).kind as string]).toEqual([state, kind]);
     }
-    fake.states = [{ status: "succeeded", output: URL_1 }];
-    expect(await codeOf(() => draw({ n: 2 }))).toBe("upstream_bad_answer");
     fake.states = [{ status: "succeeded", output: null }];
     expect(await codeOf(() => draw())).toBe("upstream_bad_answer");
   });

@@ -239,6 +239,55 @@ test("one deadline covers all attempts", async () => {
   expect([response.status, keys()]).toEqual([504, ["key0"]]);
 });
 
+describe("what a provider has made, or is making, is not made again", () => {
+  const said = (body: unknown, status = 200): Script => ({
+    status,
+    headers: { "content-type": "application/json" },
+    steps: [JSON.stringify(body)],
+  });
+  const asked = () => g.upstream.requests.map(({ method, url }) => `${method} ${url}`);
+  const draw = (body: Record<string, unknown>) =>
+    g.post("/v1/images/generations", { prompt: "a weir", ...body });
+  const charged = async () => {
+    const row = await g.lastCharge();
+    return row?.quota;
+  };
+
+  test("a prediction that nobody can say the state of is asked after, also behind the first-byte limit", async () => {
+    const { model } = await pool(2, { type: 56 });
+    await g.setOption("relay.first_byte_timeout_seconds", "1");
+    const id = "p-1";
+    const states = [
+      said({ id, status: "starting" }, 201),
+      said({ detail: "slow down" }, 429),
+      said({ id, status: "succeeded", output: "https://pictures.example/1.webp" }),
+    ];
+    g.upstream.always(() => states.shift() ?? refuse(500));
+    const response = await draw({ model });
+    await g.setOption("relay.first_byte_timeout_seconds", "300");
+    const state = `GET /v1/predictions/${id}`;
+    expect([response.status, asked()]).toEqual([200, [`POST /v1/models/${model}/predictions`, state, state]]);
+  });
+
+  test("pictures that came are delivered and charged, those that did not come are neither", async () => {
+    const { model } = await pool(2, { type: 40 });
+    await g.setOption("ModelPrice", JSON.stringify({ [model]: 0.01 }));
+    const url = "https://pictures.example/1.png";
+    g.upstream.script(said({ images: [{ url }, { url }, { url }] }));
+    const response = await draw({ model, n: 4 });
+    expect([response.status, ((await response.json()) as { data: unknown[] }).data.length]).toEqual([200, 3]);
+    expect([await charged(), asked().length]).toEqual([3 * 0.01 * 500_000, 1]);
+  });
+
+  test("a picture that cannot be fetched is not asked of another channel", async () => {
+    const { model } = await pool(2, { type: 40 });
+    g.upstream.script(said({ images: [{ url: `${g.upstream.url}/1.png` }] }));
+    const response = await draw({ model, response_format: "b64_json" });
+    expect([response.status, (await errorOf(response)).code]).toEqual([502, "upstream_picture_lost"]);
+    expect(asked().filter((each) => each.startsWith("POST")).length).toBe(1);
+  });
+});
+
 describe("taking channels out of service", () => {
   const statusOf = async (id: number) => {
     const { channels } = g.app.deps.db.t;

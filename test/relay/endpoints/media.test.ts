@@ -499,8 +499,8 @@ for (const database of ["sqlite", "postgres"] as const) {
         expect(g.upstream.requests[0]?.url).toBe("/v1/audio/transcriptions");
         expect(form.parts.filter((part) => part.name === "timestamp_granularities[]")).toHaveLength(2);
         expect([...(form.parts.find((part) => part.name === "file")?.bytes ?? [])]).toEqual([...wav(2)]);
-        // Two seconds: round(2 / 60 × 1000) tokens at ratio 15.
-        expect(row).toMatchObject({ promptTokens: 33, completionTokens: 0, quota: 495 });
+        // Two seconds: round(2 / 60 × 1000) tokens at ratio 3.
+        expect(row).toMatchObject({ promptTokens: 33, completionTokens: 0, quota: 99 });
       });
 
       test("what two readers could read differently goes on as it was priced", async () => {
@@ -567,7 +567,7 @@ for (const database of ["sqlite", "postgres"] as const) {
         const read = JSON.stringify({ model: "tts-by-text", voice: "alloy", input: "x".repeat(2000) });
         // Two seconds of whisper-1, and two thousand characters at $0.015 a thousand.
         for (const [path, body, price, answered] of [
-          ["/v1/audio/transcriptions", form, 495, reply({ text: "hello" })],
+          ["/v1/audio/transcriptions", form, 99, reply({ text: "hello" })],
           ["/v1/audio/speech", read, 15_000, { headers: { "content-type": "audio/mpeg" }, steps: ["abc"] }],
         ] as const) {
           const asked = g.upstream.requests.length;

@@ -143,9 +143,21 @@ describe("Claude's settings", () => {
   test("models that think by effort get no budget, and a client's own thinking stands", async () => {
     g.upstream.always(answerOf("anthropic"));
     await g.post("/v1/messages", { model: "claude-opus-4-7-thinking", ...SIMPLE });
-    expect(lastRequest()?.json()).toMatchObject({ model: "claude-opus-4-7", thinking: { type: "adaptive" } });
+    expect(lastRequest()?.json()).toMatchObject({
+      model: "claude-opus-4-7",
+      thinking: { type: "adaptive", display: "summarized" },
+    });
     await g.post("/v1/messages", { model: `${CLAUDE}-thinking`, ...SIMPLE, thinking: { type: "disabled" } });
     expect(lastRequest()?.json()).toMatchObject({ model: CLAUDE, thinking: { type: "disabled" } });
+  });
+
+  test("where a tool is forced the name's wish is left out, and the log tells it", async () => {
+    g.upstream.always(answerOf("anthropic"));
+    const forced = { tools: [{ name: "f", input_schema: { type: "object" } }], tool_choice: { type: "any" } };
+    await g.post("/v1/messages", { model: `${CLAUDE}-thinking`, ...SIMPLE, ...forced });
+    expect(lastRequest()?.json()).toMatchObject({ model: CLAUDE, tool_choice: { type: "any" } });
+    expect(lastRequest()?.json()).not.toHaveProperty("thinking");
+    expect((await g.lastCharge())?.other["dropped"]).toEqual(["reasoning"]);
   });
 
   test("configured headers go along", async () => {

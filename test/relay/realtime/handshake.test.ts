@@ -410,10 +410,10 @@ describe("what an ordinary session hears is charged too:", () => {
       await say({ type: DELTA, item_id: "c", delta: "hello" });
     });
     expect(rows.map(({ quota, modelName }) => [modelName, quota])).toEqual([
-      ["whisper-1", 1000 * 15],
+      ["whisper-1", 1000 * 3],
       [MODEL, Math.round(RESPONSE_QUOTA)],
-      ["whisper-1", 100 * 15],
-      ["whisper-1", 17 * 15],
+      ["whisper-1", 100 * 3],
+      ["whisper-1", 17 * 3],
     ]);
     expect(rows.map(({ other }) => other["estimated"])).toEqual([undefined, undefined, true, true]);
     // Six dollars a million tokens of it are 0.6 cents a minute.

@@ -22,6 +22,7 @@ export interface LogLine {
   modelName: string;
   channelId: number;
   isStream: boolean;
+  useTimeMs: number;
   tokenName: string;
   group: string;
   other: Record<string, unknown>;

@@ -137,7 +137,8 @@ export const media: RelayArea = {
         {
           name: "intent",
           in: "query",
-          description: "`transcription` for a session that only listens.",
+          description:
+            "`transcription` for a session that only listens; it pays the price of the model that its upstream says writes down, and its key must be allowed the one that it asks for.",
           schema: { type: "string" },
         },
       ],

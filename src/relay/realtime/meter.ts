@@ -7,6 +7,7 @@ import type { Usage } from "../../shared/usage.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
 import { decodeRealtimeUsage, durationUsage, usageOfBoth } from "./reported-usage.ts";
 import { TextTally } from "./text-tally.ts";
+import { kindOf, namedTranscribers } from "./transcriber.ts";
 
 /** A frame of the protocol, read as far as metering needs it. */
 export interface RealtimeEvent {
@@ -17,34 +18,30 @@ export interface RealtimeEvent {
   audioBytes?: number;
 }
 
+const BESIDE = String.raw`(?:"(?:event_id|response_id|item_id|output_index|content_index)"\s*:\s*(?:"[^"\\]*"|\d+)\s*,\s*)*`;
 /**
- * Frames of sound are by far the most and the largest; they are known by how they begin. Quotes inside of texts are
- * escaped, so that no text can look like a frame of its own.
+ * Frames of sound are by far the most and the largest; they are known by how they begin, up to where the sound does. Nothing else may
+ * stand there or behind it: of a member that stands twice the upstream reads the last.
  */
-const AUDIO_FRAME =
-  /^\{\s*(?:"event_id"\s*:\s*"[^"\\]*"\s*,\s*)?"type"\s*:\s*"(response\.(?:output_)?audio\.delta|input_audio_buffer\.append)"/;
-const HEAD_CHARS = 256;
+const AUDIO_FRAME = new RegExp(
+  String.raw`^\{\s*${BESIDE}"type"\s*:\s*"(?:(response\.(?:output_)?audio\.delta)"\s*,\s*${BESIDE}"delta"|(input_audio_buffer\.append)"\s*,\s*${BESIDE}"audio")\s*:\s*"`,
+);
+const HEAD_CHARS = 512;
+const REST = /\s*\}\s*$/y;
 
 function base64Bytes(chars: number): number {
   return Math.floor((chars * 3) / 4);
-}
-
-/** Length of the text that stands behind a key, without reading it; undefined when the frame looks different. */
-function lengthOf(text: string, key: string): number | undefined {
-  const at = text.indexOf(`"${key}"`);
-  if (at === -1) return undefined;
-  const from = text.indexOf('"', at + key.length + 2);
-  const to = from === -1 ? -1 : text.indexOf('"', from + 1);
-  return to === -1 ? undefined : to - from - 1;
 }
 
 /** The event in a text frame; undefined for anything else, which is relayed all the same. */
 export function readEvent(text: string): RealtimeEvent | undefined {
   const audio = AUDIO_FRAME.exec(text.slice(0, HEAD_CHARS));
   if (audio) {
-    const type = audio[1] ?? "";
-    const chars = lengthOf(text, type === "input_audio_buffer.append" ? "audio" : "delta");
-    if (chars !== undefined) return { type, audioBytes: base64Bytes(chars) };
+    const [head, delta, append] = audio;
+    const end = text.indexOf('"', head.length);
+    REST.lastIndex = end + 1;
+    if (end !== -1 && REST.test(text))
+      return { type: delta ?? append ?? "", audioBytes: base64Bytes(end - head.length) };
   }
   const json = asObject(parseJson(text));
   const type = asString(json?.["type"]);
@@ -104,19 +101,21 @@ const HEARD_PARTS: ReadonlyMap<string, string> = new Map([
   ["conversation.item.input_audio_transcription.segment", "text"],
 ]);
 const HEARD = "conversation.item.input_audio_transcription.completed";
+/** The upstream has begun to write something down. */
+const COMMITTED = "input_audio_buffer.committed";
+
+/** How a session is set up, in both generations of the protocol. */
+const ASKED: ReadonlySet<string> = new Set(["session.update", "transcription_session.update"]);
+const TOLD: ReadonlySet<string> = new Set([
+  "session.created",
+  "session.updated",
+  "transcription_session.created",
+  "transcription_session.updated",
+]);
 
 /** Whether the frame carries a part of an answer, or of what was heard. */
 export function isOutput({ type, audioBytes }: RealtimeEvent): boolean {
   return audioBytes !== undefined || TEXT_DELTAS.has(type) || HEARD_PARTS.has(type);
-}
-
-/** The model that a frame asks to transcribe the session's sound; undefined: it names none. */
-export function transcriptionModel({ json }: RealtimeEvent): string | undefined {
-  const session = asObject(json?.["session"]);
-  const asked =
-    asObject(asObject(asObject(session?.["audio"])?.["input"])?.["transcription"]) ??
-    asObject(session?.["input_audio_transcription"]);
-  return asString(asked?.["model"]);
 }
 
 /** What ended a turn, and the usage that the upstream reported. */
@@ -167,30 +166,57 @@ export class TurnMeter {
   /** performance.now() when the running response began, and when its first output came; 0 = not yet. */
   startedMs = 0;
   firstOutputMs = 0;
+  /** performance.now() of the first sign that something is being written down; 0 = none. */
+  #hearingMs = 0;
 
-  /** `isPriced` tells whether a model that transcribes beside responses has a price of its own. */
+  /**
+   * `isPriced` tells whether a model that transcribes has a price of its own; `ownModel` is the session's, as its upstream
+   * knows it: what that one writes down has the session's price.
+   */
   constructor(
     isTranscription: boolean,
     private readonly isPriced: (transcriber: string) => boolean = () => false,
+    private readonly ownModel = "",
   ) {
     this.#isTranscription = isTranscription;
   }
 
+  /** The session delivers what it hears, and no responses. */
+  get isTranscription(): boolean {
+    return this.#isTranscription;
+  }
+
+  /** performance.now() when the running turn showed its first sign; 0 = none yet. */
+  get beganMs(): number {
+    return this.startedMs === 0 ? this.#hearingMs : this.startedMs;
+  }
+
+  /** Of a session that only transcribes: the upstream told that another model than the session's own does it. */
+  get #isAnothers(): boolean {
+    return this.#isTranscriberTold && this.#transcriber !== this.ownModel;
+  }
+
+  /** Sound went in that nobody has written down yet. */
+  get #isUnheard(): boolean {
+    return this.#inputSeconds > this.#heardSeconds;
+  }
+
   /** The turn holds transcriptions and no answer: a price of the call is not due. */
   get isOnlyHeard(): boolean {
-    const isHeard = this.#heard !== undefined || !this.#hearing.isEmpty;
-    return isHeard && this.firstOutputMs === 0 && !this.#isAnswered && !this.#isTranscription;
+    // A session that only transcribes keeps what could not be charged by itself.
+    const isHeard = this.#heard !== undefined || (!this.#hearing.isEmpty && !this.#isTranscription);
+    return isHeard && this.firstOutputMs === 0 && !this.#isAnswered;
   }
 
   /** Output was seen since the last turn ended, what was heard too; a session that only transcribes delivers what it hears. */
   get sawOutput(): boolean {
     if (this.firstOutputMs !== 0 || this.#heard || !this.#hearing.isEmpty) return true;
-    return this.#isTranscription && this.#inputSeconds > 0;
+    return this.#isTranscription && this.#isUnheard;
   }
 
   /** What the upstream reported of a turn that is over before its end; null where more was delivered than that. */
   get reported(): Usage | null {
-    const isAll = this.firstOutputMs === 0 && this.#hearing.isEmpty && !this.#isTranscription;
+    const isAll = this.firstOutputMs === 0 && this.#hearing.isEmpty;
     return isAll ? (this.#heard ?? null) : null;
   }
 
@@ -201,11 +227,10 @@ export class TurnMeter {
   /** A frame of the client. */
   client({ type, json, audioBytes }: RealtimeEvent): void {
     if (audioBytes !== undefined) this.#inputSeconds += audioBytes / this.#inputRate;
-    else if (type === "session.update") {
+    else if (ASKED.has(type)) {
       const session = asObject(json?.["session"]);
       this.#readSession(session);
-      if (!this.#isTranscriberTold)
-        this.#transcriber = transcriptionModel({ type, json }) ?? this.#transcriber;
+      if (!this.#isTranscriberTold) this.#transcriber = namedTranscribers(session)[0] ?? this.#transcriber;
       this.#input.add(session?.["instructions"]);
       if (Array.isArray(session?.["tools"])) this.#tools = session["tools"] as unknown[];
     } else if (type === "conversation.item.create") this.#countItem(asObject(json?.["item"]));
@@ -224,11 +249,14 @@ export class TurnMeter {
     } else if (TEXT_DELTAS.has(type)) {
       this.#output.add(json?.["delta"]);
       this.#sawFirstOutput();
-    } else if (type === "session.created" || type === "session.updated") {
-      this.#readSession(asObject(json?.["session"]));
-      const told = transcriptionModel({ type, json });
+    } else if (TOLD.has(type)) {
+      const session = asObject(json?.["session"]);
+      this.#readSession(session);
+      const [told] = namedTranscribers(session);
       if (told !== undefined) this.#isTranscriberTold = true;
       this.#transcriber = told ?? this.#transcriber;
+      // What a client asks for may be refused.
+      this.#isTranscription = kindOf(session) ?? this.#isTranscription;
     } else if (type === "response.created") {
       this.#running += 1;
       if (this.startedMs === 0) this.startedMs = performance.now();
@@ -241,7 +269,10 @@ export class TurnMeter {
         id: asString(response?.["id"]) ?? "",
         usage: usage ? usageOfBoth(this.#heard, usage) : this.reported,
       };
-    } else if (HEARD_PARTS.has(type)) this.#hearing.add(json?.[HEARD_PARTS.get(type) ?? ""]);
+    } else if (HEARD_PARTS.has(type)) {
+      this.#beginsHearing();
+      this.#hearing.add(json?.[HEARD_PARTS.get(type) ?? ""]);
+    } else if (type === COMMITTED) this.#beginsHearing();
     else if (type === HEARD && json !== undefined) return this.#hear(json);
     return undefined;
   }
@@ -256,13 +287,15 @@ export class TurnMeter {
     const id = part === 0 ? item : `${item}/${part}`;
     const wire = asObject(json["usage"]);
     const isTimed = wire?.["type"] === "duration";
+    const reported = isTimed ? durationUsage(wire["seconds"]) : decodeRealtimeUsage(wire);
     if (this.#isTranscription) {
+      const priced = this.#isAnothers ? this.#pricedHeard(id, reported) : undefined;
+      if (priced) return priced;
       this.#hearing.clear();
-      return { id, usage: isTimed ? durationUsage(wire["seconds"]) : decodeRealtimeUsage(wire) };
+      return { id, usage: reported };
     }
     if (id !== "" && id === this.#heardId) return undefined;
     this.#heardId = id;
-    const reported = isTimed ? durationUsage(wire["seconds"]) : decodeRealtimeUsage(wire);
     const priced = this.#pricedHeard(id, reported);
     if (priced) return priced;
     const before = this.#heard;
@@ -286,12 +319,14 @@ export class TurnMeter {
     if (!reported) usage.estimated = true;
     this.#heardSeconds = this.#inputSeconds;
     this.#hearing.clear();
+    this.#hearingMs = 0;
     return { id, usage, transcriber };
   }
 
   /** What was heard in part only when the session ends, where it has a price of its own; it is not counted again. */
   cutHearing(): HeardEnd | undefined {
-    return this.#hearing.isEmpty || this.#isTranscription ? undefined : this.#pricedHeard("", null);
+    const isCut = this.#isTranscription ? this.#isAnothers && this.#isUnheard : !this.#hearing.isEmpty;
+    return isCut ? this.#pricedHeard("", null) : undefined;
   }
 
   /** Goes with the turn, as what has no price of its own: as sound where it was told by its length. */
@@ -313,6 +348,10 @@ export class TurnMeter {
     return usage;
   }
 
+  #beginsHearing(): void {
+    if (this.#hearingMs === 0) this.#hearingMs = performance.now();
+  }
+
   #sawFirstOutput(): void {
     if (this.firstOutputMs === 0) this.firstOutputMs = performance.now();
   }
@@ -327,8 +366,6 @@ export class TurnMeter {
     if (limit !== undefined) this.outputLimit = typeof limit === "number" && limit > 0 ? limit : undefined;
     if (input !== undefined) this.#inputRate = bytesPerSecond(input);
     if (output !== undefined) this.#outputRate = bytesPerSecond(output);
-    if (session["type"] === "transcription" || session["object"] === "realtime.transcription_session")
-      this.#isTranscription = true;
   }
 
   #countItem(item: JsonObject | undefined): void {
@@ -395,7 +432,7 @@ export class TurnMeter {
     this.#hearing.clear();
     this.#heard = undefined;
     this.guessesHeard = this.#isAnswered = false;
-    this.startedMs = this.firstOutputMs = 0;
+    this.startedMs = this.firstOutputMs = this.#hearingMs = 0;
     if (isHeard) return;
     this.#isFirst = false;
     this.#input.clear();

@@ -7,14 +7,14 @@ import { scrub } from "../../protocol/classify.ts";
 import { asObject } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
-import { checkModel } from "../call/admission.ts";
 import { drainingFailure } from "../call/call.ts";
 import { isCut } from "../wire/stream-end.ts";
 import type { Frame } from "./connect.ts";
 import { chargeHeard } from "./heard-charge.ts";
-import { isOutput, readEvent, transcriptionModel, TurnMeter } from "./meter.ts";
+import { isOutput, readEvent, TurnMeter } from "./meter.ts";
 import type { HeardEnd, RealtimeEvent, TurnEnd } from "./meter.ts";
 import type { SessionParts } from "./session-parts.ts";
+import { forbiddenTranscriber } from "./transcriber.ts";
 import { chargeTurn } from "./turn-charge.ts";
 import { AHEAD_TOKENS, coverTurn, goodbyeOf, tokensOf } from "./turn-hold.ts";
 import type { TurnCover, TurnHold } from "./turn-hold.ts";
@@ -27,8 +27,6 @@ const LOW_WATER_BYTES = 256 * 1024;
 /** How long a response may go on once nobody waits for it: enough to hear what it cost. */
 const DRAIN_MS = 2000;
 const MAX_REMEMBERED_RESPONSES = 64;
-/** Names of models that do nothing but write down what they hear. */
-const SPEECH_TO_TEXT = /whisper|-transcribe\b|-asr\b/i;
 
 const PAID: TurnCover = { isPaid: true, isAhead: true };
 
@@ -62,13 +60,14 @@ export class RealtimeSession implements SocketHandlers {
   #seen = new Set<string>();
   #watchedTokens = 0;
   #heardMs = performance.now();
-  #openedMs = performance.now();
+  /** When the turn before ended, or the session was opened: a turn that shows no sign of its beginning began then. */
+  #sinceMs = performance.now();
 
   constructor(private readonly parts: SessionParts) {
     this.#turn = parts.firstTurn;
     const isPriced = (transcriber: string): boolean =>
       transcriberPrice(parts.deps, parts.caller, transcriber) !== undefined;
-    this.#meter = new TurnMeter(parts.isTranscription, isPriced);
+    this.#meter = new TurnMeter(parts.isTranscription, isPriced, parts.upstreamModel);
   }
 
   /** Everything is recorded and both sockets are closed. */
@@ -106,7 +105,9 @@ export class RealtimeSession implements SocketHandlers {
   #take(socket: ServerSocket, message: Frame): void {
     const event = typeof message === "string" ? readEvent(message) : undefined;
     if (event) {
-      const forbidden = this.#forbidden(event);
+      const { caller, upstreamModel } = this.parts;
+      const { isTranscription } = this.#meter;
+      const forbidden = forbiddenTranscriber(event.json, { caller, upstreamModel, isTranscription });
       if (forbidden) return this.#send(this.#errorEvent(forbidden));
       this.#meter.client(event);
       // While a turn is being charged nothing can be asked: the next one holds what came meanwhile.
@@ -125,21 +126,6 @@ export class RealtimeSession implements SocketHandlers {
       if (!cover.isPaid) return this.#refuse();
     }
     this.#forward(socket, message);
-  }
-
-  /**
-   * A second model in the session, which transcribes its sound, goes with the session's own, and what it costs is charged; of
-   * a name that may be any model's the key decides.
-   */
-  #forbidden(event: RealtimeEvent): Failure | undefined {
-    const named = transcriptionModel(event);
-    if (named === undefined || SPEECH_TO_TEXT.test(named)) return undefined;
-    try {
-      checkModel(this.parts.caller, named);
-      return undefined;
-    } catch (error) {
-      return asFailure(error);
-    }
   }
 
   #forward(socket: ServerSocket, message: Frame): void {
@@ -377,12 +363,13 @@ export class RealtimeSession implements SocketHandlers {
     // The next response reads the whole conversation, and not merely what was heard last.
     const isHeard = meter.isOnlyHeard && reported !== null;
     try {
-      const charged = await chargeTurn({ parts, turn, meter, end, reported, openedMs: this.#openedMs });
+      const charged = await chargeTurn({ parts, turn, meter, end, reported, sinceMs: this.#sinceMs });
       if (charged) parts.charged(charged, isHeard);
       if (charged && !isHeard) this.#context = charged;
     } finally {
       await turn.reservation.release();
       meter.next(isHeard);
+      this.#sinceMs = performance.now();
       this.#watchedTokens = 0;
     }
   }

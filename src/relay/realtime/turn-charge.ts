@@ -34,13 +34,13 @@ interface EndedTurn {
   end: EndReason;
   /** The upstream's own count; null: it reported none. */
   reported: Usage | null;
-  /** performance.now() of the session's start: a turn without output began then. */
-  openedMs: number;
+  /** performance.now() when the turn before ended, or the session was opened. */
+  sinceMs: number;
 }
 
 /** Resolves with the usage that was charged; undefined: there was nothing to charge, and the hold goes back. */
 export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
-  const { parts, turn, meter, end, reported, openedMs } = ended;
+  const { parts, turn, meter, end, reported, sinceMs } = ended;
   const { caller, channel, model } = parts;
   const tokens = meter.sawOutput ? "some" : "none";
   const isShort = isCut(end);
@@ -73,7 +73,7 @@ export async function chargeTurn(ended: EndedTurn): Promise<Usage | undefined> {
           atMs: deps.clock.nowMs(),
         });
   const cost = nanos === undefined ? undefined : bornCost(nanos, charge.quota, price.groupRatio);
-  const startedMs = meter.startedMs === 0 ? openedMs : meter.startedMs;
+  const startedMs = meter.beganMs === 0 ? sinceMs : meter.beganMs;
   await reservation.settle({
     quota: charge.quota,
     promptTokens: promptTokens(usage),

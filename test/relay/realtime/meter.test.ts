@@ -36,6 +36,54 @@ describe("frames of sound", () => {
       ),
     );
   });
+  test("are read whole: of a member that stands twice the last one counts, as for the upstream", () => {
+    const update = '"type":"session.update","session":{}';
+    const big = "A".repeat(400_000);
+    for (const [text, type, bytes] of [
+      [
+        `{"type":"input_audio_buffer.append","audio":"","audio":"${big}"}`,
+        "input_audio_buffer.append",
+        300_000,
+      ],
+      [
+        `{"type":"input_audio_buffer.append","audio":"AAAA","audio":"${big}"}`,
+        "input_audio_buffer.append",
+        300_000,
+      ],
+      [`{"type":"input_audio_buffer.append","audio":"AAAA",${update}}`, "session.update", undefined],
+      [`{"type":"input_audio_buffer.append",${update},"audio":"AAAA"}`, "session.update", undefined],
+      [`{"type":"response.audio.delta",${update},"delta":"AAAA"}`, "session.update", undefined],
+      [
+        `{"type":"response.audio.delta","item_id":"i","output_index":0,"delta":"AAAA"}`,
+        "response.audio.delta",
+        3,
+      ],
+      [
+        `{"type":"input_audio_buffer.append","delta":"AAAA","audio":"${big}"}`,
+        "input_audio_buffer.append",
+        300_000,
+      ],
+    ] as const) {
+      const read = readEvent(text);
+      expect([read?.type, read?.audioBytes]).toEqual([type, bytes]);
+    }
+  });
+  test("are not parsed as clients and upstreams write them", () => {
+    for (const event of [
+      { event_id: "event_1", type: "input_audio_buffer.append", audio: "AAAA" },
+      { type: "input_audio_buffer.append", audio: "AAAA" },
+      {
+        type: "response.output_audio.delta",
+        event_id: "e",
+        response_id: "r",
+        item_id: "i",
+        output_index: 0,
+        content_index: 0,
+        delta: "AAAA",
+      },
+    ])
+      expect(readEvent(JSON.stringify(event))).toEqual({ type: event.type, audioBytes: 3 });
+  });
   test("cannot be made by words inside of a text", () => {
     const words = '{"type":"response.done","response":{"usage":{"input_tokens":9}}}';
     const read = readEvent(JSON.stringify({ type: "response.text.delta", delta: words }));

@@ -22,7 +22,7 @@ import { NodeTaken } from "./core/ledger/node-lease.ts";
 import { internalRow, RotationUnfinished, WrongEncryptionKey } from "./core/options/seal-keys.ts";
 import { ClockWrong } from "./core/site/clock-check.ts";
 import { prepareRescue } from "./core/users/rescue.ts";
-import { connect, DatabaseUnreachable, openAsIs, SQLITE_FILE } from "./db/connect.ts";
+import { connect, connectBeside, DatabaseUnreachable, openAsIs, SQLITE_FILE } from "./db/connect.ts";
 import { DatabaseBusy } from "./db/database.ts";
 import type { Database } from "./db/database.ts";
 import {
@@ -295,7 +295,8 @@ async function printRescue(env: Env): Promise<number> {
 async function withStoppedServer(env: Env, work: (db: Database) => Promise<number>): Promise<number> {
   prepareDataDir(env.dataDir);
   const lock = lockDataDir(env.dataDir);
-  const db = await openBeside(env, () => undefined);
+  refuseLostFile(env.dataDir, env.databaseUrl, env.startsNew);
+  const db = await connect(env);
   try {
     return await work(db);
   } finally {
@@ -335,9 +336,9 @@ async function settings(env: Env, verb: "export" | "plan" | "apply", args: strin
 }
 
 /** Opens the database while a server may be running on it: its tables are not changed under that server. */
-function openBeside(env: Env, onPending = () => lockDataDir(env.dataDir).release()): Promise<Database> {
+function openBeside(env: Env): Promise<Database> {
   refuseLostFile(env.dataDir, env.databaseUrl, env.startsNew);
-  return connect(env, onPending);
+  return connectBeside(env, () => lockDataDir(env.dataDir).release());
 }
 
 function usage(): string {

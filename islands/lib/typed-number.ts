@@ -39,8 +39,10 @@ function withoutCommas(text: string): string | undefined {
   return text.indexOf(",") === text.lastIndexOf(",") ? "" : text.replaceAll(",", "");
 }
 
-/** The number that was typed or pasted, or what is wrong with it. */
-export function typedNumber(text: string): TypedNumber {
+/** Digits and a point of what was typed or pasted, every digit as it stands there; or what is wrong with it. */
+export function typedDigits(
+  text: string,
+): { digits: string; problem?: undefined } | { problem: NonNullable<TypedNumber["problem"]> } {
   let plain = plainSigns(text);
   if (plain.startsWith("-") && PLAIN.test(plain.slice(1).replaceAll(/[,\s]/g, "")))
     return { problem: "negative" };
@@ -51,6 +53,13 @@ export function typedNumber(text: string): TypedNumber {
     if (read === "") return { problem: "ambiguous" };
     plain = read ?? "";
   } else if (/\..*\./.test(plain) && GROUPED["."].test(plain)) plain = plain.replaceAll(".", "");
-  const value = PLAIN.test(plain) ? Number(plain) : Number.NaN;
+  return PLAIN.test(plain) ? { digits: plain } : { problem: "number" };
+}
+
+/** The number that was typed or pasted, or what is wrong with it. */
+export function typedNumber(text: string): TypedNumber {
+  const read = typedDigits(text);
+  if (read.problem !== undefined) return { problem: read.problem };
+  const value = Number(read.digits);
   return Number.isFinite(value) ? { value } : { problem: "number" };
 }

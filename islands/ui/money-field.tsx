@@ -8,6 +8,7 @@ import { status } from "../lib/boot.ts";
 import { formatNumber, siteDisplay } from "../lib/format.ts";
 import type { Values } from "../lib/form.ts";
 import { useT } from "../lib/i18n.ts";
+import { typedDigits } from "../lib/typed-number.ts";
 import { Field, NO_HINT } from "./form.tsx";
 import type { FieldProps } from "./form.tsx";
 
@@ -19,12 +20,28 @@ export function dollarsText(quota: number): string {
   return String(Number((quota / siteDisplay().quotaPerUnit).toFixed(DECIMALS)));
 }
 
-/** Whole units of what was typed; undefined when it is no finite number. */
-export function quotaOf(text: string): number | undefined {
+/** Whole units are never parted by a comma: there it can only stand between thousands. */
+const GROUPED_UNITS = /^\d{1,3}(?:[,，]\d{3})+$/;
+
+/** What was typed without its sign and symbol, as lib/typed-number.ts reads it. */
+function readTyped(text: string) {
   const display = displayOf(status.peek());
   const trimmed = text.trim().replace(/^[$＄]/, "");
-  const digits = trimmed.startsWith(display.symbol) ? trimmed.slice(display.symbol.length) : trimmed;
-  return quotaOfTyped(digits.replaceAll(/[,，\s]/g, ""), display);
+  const amount = (trimmed.startsWith(display.symbol) ? trimmed.slice(display.symbol.length) : trimmed).trim();
+  const sign = /^[+-]/.exec(amount)?.[0] ?? "";
+  const plain = amount.slice(sign.length);
+  const isGrouped = display.type === "TOKENS" && GROUPED_UNITS.test(plain);
+  return {
+    display,
+    sign,
+    ...(isGrouped ? { digits: plain.replaceAll(/[,，]/g, "") } : typedDigits(plain)),
+  };
+}
+
+/** Whole units of what was typed; undefined when it is no finite number, or may be read as two: "1,234". */
+export function quotaOf(text: string): number | undefined {
+  const read = readTyped(text);
+  return "digits" in read ? quotaOfTyped(read.sign + read.digits, read.display) : undefined;
 }
 
 /** What the form has of a text: undefined when empty, NaN when it is no amount. */
@@ -69,6 +86,7 @@ export function MoneyField<V extends Values>({
 }: MoneyFieldProps<V>) {
   const { form, name } = field;
   const value = form.values[name] as number | undefined;
+  const t = useT();
   const otherUnit = useOtherUnit();
   const [text, setText] = useState<string>();
   // What was typed stands as long as it means the value; a preset or a revert replaces it.
@@ -79,10 +97,17 @@ export function MoneyField<V extends Values>({
         ? amountText(value)
         : "";
   const { isUnits, symbol } = siteDisplay();
+  const read = readTyped(shown);
+  const isAmbiguous = "problem" in read && read.problem === "ambiguous";
+  const note = isAmount(value)
+    ? otherUnit(value)
+    : isAmbiguous
+      ? t("form.money.ambiguous", { text: shown })
+      : NO_HINT;
   const set = (quota: number | undefined) => form.set(name, quota as V[typeof name]);
   return (
     <>
-      <Field {...field} hint={hint ?? (isAmount(value) ? otherUnit(value) : NO_HINT)}>
+      <Field {...field} hint={isAmbiguous ? note : (hint ?? note)}>
         {(control) => (
           <div className="input" aria-invalid={control["aria-invalid"]}>
             {isUnits ? null : (

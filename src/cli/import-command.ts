@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import packageJson from "../../package.json" with { type: "json" };
 import { systemClock } from "../core/kit/clock.ts";
-import { encryptionSecret } from "../core/kit/seal.ts";
+import { encryptionSecret, KEY_FILE, keySecret } from "../core/kit/seal.ts";
 import type { Sealer } from "../core/kit/seal.ts";
 import { settleIn } from "../core/ledger/installation.ts";
 import { syncDirectory } from "../core/ledger/journal/files.ts";
 import { openSealer } from "../core/options/seal-keys.ts";
-import { connect, SQLITE_FILE } from "../db/connect.ts";
+import { connect, connectBeside, SQLITE_FILE } from "../db/connect.ts";
 import { lockDataDir, prepareDataDir } from "../db/data-dir-lock.ts";
 import type { Database } from "../db/database.ts";
 import { foldSqliteLog } from "../db/sqlite.ts";
@@ -227,9 +227,15 @@ async function verifySite(command: ImportCommand, { source, logs = source }: Rea
   if (databaseUrl === "" && !existsSync(join(dataDir, SQLITE_FILE)))
     throw new SourceRefused(`there is no site in ${dataDir}: import one first, or set DATA_DIR`);
   // Nor are its tables changed by another release's program.
-  const db = await connect(command, () => lockDataDir(dataDir).release());
+  const db = await connectBeside(command, () => lockDataDir(dataDir).release());
   try {
-    return await verifyImport({ source, logs, db, seal: await sealerOf(command, db) });
+    const secret = keySecret(command.encryptionKey, dataDir);
+    if (secret === "")
+      throw new SourceRefused(
+        `there is no encryption key: neither ENCRYPTION_KEY nor ${join(dataDir, KEY_FILE)}`,
+      );
+    const seal = await openSealer(db, secret, Math.floor(systemClock.nowMs() / 1000));
+    return await verifyImport({ source, logs, db, seal });
   } finally {
     await db.close();
   }

@@ -149,7 +149,7 @@ async function openWhenThere(settings: ConnectSettings, patience: Patience | und
 
 /**
  * The database as it is, without bringing it to the current schema: another release may be serving on it. The embedded file
- * must be there; it is opened for reading alone unless something is to be written.
+ * must be there; it is opened for reading alone unless something is to be written, then as a guest of whoever serves it.
  */
 export async function openAsIs(
   settings: ConnectSettings,
@@ -157,7 +157,7 @@ export async function openAsIs(
 ): Promise<Database> {
   if (settings.databaseUrl === "") {
     const path = join(settings.dataDir, SQLITE_FILE);
-    return mode === "read" ? openSqliteCopy(path) : sqliteDatabase(openSqliteFile(path), path);
+    return mode === "read" ? openSqliteCopy(path) : sqliteDatabase(openSqliteFile(path), path, "guest");
   }
   const client = openPostgres(settings.databaseUrl, 2);
   try {
@@ -173,11 +173,30 @@ export async function openAsIs(
  * `onPending`: called before the embedded database is changed; may throw to stop that. `file`: of the embedded database, where
  * it is not the one that is served.
  */
-export async function connect(
+export function connect(
   settings: ConnectSettings,
   onPending?: () => void,
   patience?: Patience,
   file = SQLITE_FILE,
+): Promise<Database> {
+  return open(settings, { onPending, patience, file, mode: "write" });
+}
+
+/** As `connect`, of what a server may be serving meanwhile: its writers are never held up by the end of it. */
+export function connectBeside(settings: ConnectSettings, onPending?: () => void): Promise<Database> {
+  return open(settings, { onPending, patience: undefined, file: SQLITE_FILE, mode: "guest" });
+}
+
+interface Opening {
+  onPending: (() => void) | undefined;
+  patience: Patience | undefined;
+  file: string;
+  mode: "guest" | "write";
+}
+
+async function open(
+  settings: ConnectSettings,
+  { onPending, patience, file, mode }: Opening,
 ): Promise<Database> {
   if (settings.databaseUrl !== "") {
     const { pool, session } = await openWhenThere(settings, patience);
@@ -192,5 +211,5 @@ export async function connect(
     client.close();
     throw isBusy(error) ? new DatabaseBusy() : error;
   }
-  return sqliteDatabase(client, path);
+  return sqliteDatabase(client, path, mode);
 }

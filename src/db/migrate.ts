@@ -2,7 +2,7 @@
 // SQLite file taken before. A newer release's schema that only adds to this one is served on, so that nodes can be upgraded
 // one after the other. Refuses, and leaves as it is, one that it would not bear, and a database of another build.
 import type { Database as BunSqlite } from "bun:sqlite";
-import { copyFileSync, existsSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { sql } from "drizzle-orm";
 import type { Sql } from "postgres";
 import { postgresMigrations, sqliteMigrations } from "../../drizzle/migrations/index.ts";
@@ -151,8 +151,9 @@ export function migrateSqlite(
   let copy: string | undefined;
   if (applied.length > 0 && existsSync(path)) {
     copy = `${path}.before-v${pending.at(-1)?.version}`;
-    client.run("pragma wal_checkpoint(truncate)");
-    copyFileSync(path, copy);
+    // With what its write-ahead log holds, whoever reads it meanwhile.
+    rmSync(copy, { force: true });
+    client.query("vacuum into ?").run(copy);
   }
   client.run("begin immediate");
   try {

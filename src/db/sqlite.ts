@@ -85,8 +85,15 @@ export function damageIn(path: string): string | undefined {
   }
 }
 
-/** "read": whoever writes the file also looks after its write-ahead log. */
-export function sqliteDatabase(client: BunSqlite, path: string, mode: "read" | "write" = "write"): Database {
+/**
+ * "write": of this process alone, which looks after the write-ahead log too. "read" and "guest": another process may be serving
+ * the file, and does that. A guest that folded the log away would keep every writer out until the oldest reader has gone.
+ */
+export function sqliteDatabase(
+  client: BunSqlite,
+  path: string,
+  mode: "read" | "guest" | "write" = "write",
+): Database {
   let beforeQuery = () => {};
   // From here on the event loop has others to serve.
   client.run(`pragma busy_timeout = ${SHORT_BUSY_MS}`);
@@ -95,7 +102,7 @@ export function sqliteDatabase(client: BunSqlite, path: string, mode: "read" | "
   const logger = { logQuery: () => void (queue.isInside || beforeQuery()) };
   const orm = patientOrm(client, queue, logger);
   const reader = startReaders(path, () => beforeQuery());
-  const checkpoints = mode === "read" ? undefined : startCheckpoints(client, () => reader.checkpoint());
+  const checkpoints = mode === "write" ? startCheckpoints(client, () => reader.checkpoint()) : undefined;
 
   function drive<T>(body: (tx: Orm) => Steps<T>): T {
     if (queue.isInside) throw new Error("an atomic block cannot be opened inside another");

@@ -30,6 +30,8 @@ export const FINDINGS = {
   provider_fields: "off",
   provider_policy: "changed",
   provider_slug: "off",
+  /** Another one's here; sample: id (old → new). */
+  provider_name_taken: "off",
   provider_gone: "lost",
   totp_unusable: "lost",
   passkey_host: "lost",

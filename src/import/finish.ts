@@ -1,11 +1,13 @@
 // The last steps of an import: the site counts as set up and is closed, keys go on behind the imported ones, coarse sums are made.
 // Refuses to open the site: it stands in maintenance until root ends it.
 import { getTableColumns, getTableName, sql } from "drizzle-orm";
+import type { Column } from "drizzle-orm";
 import type { PgTable } from "drizzle-orm/pg-core";
 import { buildCoarse } from "../core/ledger/coarse-build.ts";
 import { openCoarse } from "../core/logs/coarse-state.ts";
 import { createOptions } from "../core/options/store.ts";
 import { IMPORTED_SITE } from "../core/site/maintenance.ts";
+import { setCounters } from "../db/counters.ts";
 import { EVERYTHING, q, rawQuery } from "../db/database.ts";
 import type { Database, Orm, Steps } from "../db/database.ts";
 import { Role } from "../shared/enums.ts";
@@ -14,23 +16,45 @@ import type { ImportReport } from "./report.ts";
 import { dropMarks, writeState } from "./state.ts";
 import type { ImportState } from "./state.ts";
 
-/** PostgreSQL's counters know nothing of rows that brought their numbers along. */
+type Counted = Column & { generatedIdentity?: unknown };
+
+/** Whose numbers other rows name: what was deleted there for good must not come back as somebody else. */
+function namedIn({ t }: Database): [counted: PgTable, columns: readonly Column[]][] {
+  return [
+    [
+      t.users,
+      [t.users.id, t.logs.userId, t.rollups.userId, t.orders.userId, t.drawings.userId, t.tasks.userId],
+    ],
+    [t.users, [t.tokens.userId, t.redemptions.userId, t.redemptions.usedUserId]],
+    [t.tokens, [t.tokens.id, t.logs.tokenId, t.rollups.tokenId]],
+    [
+      t.channels,
+      [t.channels.id, t.logs.channelId, t.rollups.channelId, t.drawings.channelId, t.tasks.channelId],
+    ],
+    [t.plans, [t.plans.id, t.userPlans.planId]],
+  ];
+}
+
+/** Ids go on behind the greatest that any imported row has or names. */
 async function continueNumbers(db: Database): Promise<void> {
-  if (db.kind !== "postgres") return;
-  await db.atomic(function* (tx) {
-    for (const table of Object.values(db.t) as PgTable[]) {
-      const { id } = getTableColumns(table) as Record<string, { generatedIdentity?: unknown } | undefined>;
-      if (id?.generatedIdentity === undefined) continue;
-      const name = getTableName(table);
-      yield* q(
-        rawQuery(
-          tx,
-          sql`select setval(pg_get_serial_sequence(${name}, 'id'), (select max(id) from ${sql.identifier(name)}))
-            where exists (select 1 from ${sql.identifier(name)})`,
-        ),
-      );
-    }
-  });
+  const greatest = new Map<string, number>();
+  const see = async (counted: PgTable, column: Column) => {
+    const [found] = await db.orm
+      .select({ most: sql<number>`coalesce(max(${column}), 0)`.mapWith(Number) })
+      .from(column.table as Database["t"]["users"]);
+    const name = getTableName(counted);
+    greatest.set(name, Math.max(greatest.get(name) ?? 0, found?.most ?? 0));
+  };
+  for (const table of Object.values(db.t) as PgTable[]) {
+    const { id } = getTableColumns(table) as Record<string, Counted | undefined>;
+    // Of rows that brought their numbers along SQLite's counters know, PostgreSQL's do not.
+    if (id?.generatedIdentity !== undefined) await see(table, id);
+  }
+  for (const [counted, columns] of namedIn(db)) for (const column of columns) await see(counted, column);
+  await setCounters(
+    db,
+    [...greatest].flatMap(([name, last]) => (last > 0 ? [{ name, last }] : [])),
+  );
 }
 
 async function makeCoarse(db: Database, { seal, clock }: FinishDeps): Promise<void> {

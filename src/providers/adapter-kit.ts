@@ -30,6 +30,14 @@ export function errorResponse(
   return response;
 }
 
+/** A refusal whose body has been read, with the time to wait that its headers name. */
+export function refusedAs(body: unknown, { status, headers }: Response): Response {
+  const response = jsonResponse(body, status);
+  const retryAfter = headers.get("retry-after");
+  if (retryAfter) response.headers.set("retry-after", retryAfter);
+  return response;
+}
+
 /**
  * The failure of an error inside a stream, where its status can no longer be sent: it travels as the error's code, by
  * which the relay sorts it.

@@ -1,5 +1,6 @@
 // The upstream address of a call, from a provider's row and a channel: which route serves it, and its URL.
 // Refuses providers that are gone, channels without an address, and model names that would leave their path.
+import { channelAddress } from "../shared/channel-address.ts";
 import { Failure } from "../shared/failures.ts";
 import { CONVERSATIONS, OPERATION_PATHS } from "./define.ts";
 import type { Operation, ProviderRow, Route, UpstreamChannel } from "./define.ts";
@@ -83,7 +84,7 @@ function escapePath(value: string): string {
 }
 
 function ownBase(row: ProviderRow, channel: Pick<UpstreamChannel, "baseUrl">): string {
-  return channel.baseUrl.trim().replace(/\/+$/, "") || row.baseUrl;
+  return channelAddress(row.id, channel.baseUrl) || row.baseUrl;
 }
 
 /** The channel's address without slashes at its end, else the type's own; throws provider_base_url when there is none. */
@@ -238,13 +239,23 @@ function makeUrl(row: ProviderRow, channel: UpstreamChannel, call: UpstreamAddre
   return call.operation === "realtime" ? url.replace(/^http/, "ws") : url;
 }
 
-/** Where the upstream lists its models; undefined for types that have no such list. */
+/**
+ * What stands in front of every path of a provider: lists and accounts lie beside the endpoint of a complete address.
+ * Undefined where such an address does not tell.
+ */
+export function siteOf(row: ProviderRow, channel: Pick<UpstreamChannel, "baseUrl">): string | undefined {
+  const base = baseUrlOf(row, channel);
+  if (!row.hasFullUrl) return base;
+  const at = base.replace(/[?#].*$/, "").lastIndexOf("/v1/");
+  return at > 0 ? base.slice(0, at) : undefined;
+}
+
+/** Where the upstream lists its models; undefined for types that have no such list, and addresses that do not tell. */
 export function modelsUrl(row: ProviderRow, channel: Pick<UpstreamChannel, "baseUrl">): string | undefined {
   if (!row.modelsListing) return undefined;
-  const base = baseUrlOf(row, channel);
-  // The list stands beside the endpoint of a complete address.
-  const at = row.hasFullUrl ? base.lastIndexOf("/v1/") : -1;
+  const base = siteOf(row, channel);
+  if (base === undefined) return undefined;
   const dropsVersion = row.gatewayDrops === "/v1" && base.startsWith(CLOUDFLARE_GATEWAY);
-  const url = row.modelsListing.url.replace("{base}", () => (at > 0 ? base.slice(0, at) : base));
+  const url = row.modelsListing.url.replace("{base}", () => base);
   return dropsVersion ? url.replace(/\/v1\/models$/, "/models") : url;
 }

@@ -1,7 +1,7 @@
 // What is left on a provider's account: which calls to make for a channel, and how to read the answers.
 // Refuses to fetch: it is handed a function that asks one address with one key; amounts are in the provider's own unit.
 import { Failure } from "../shared/failures.ts";
-import { baseUrlOf } from "./address.ts";
+import { siteOf } from "./address.ts";
 import type { BalanceKind, ProviderRow, UpstreamChannel } from "./define.ts";
 
 /** GET of a JSON object; throws a Failure for anything else. */
@@ -56,12 +56,17 @@ async function openaiBilling(base: string, question: BalanceQuestion): Promise<n
   return limit - amount(usage["total_usage"], "total_usage") / 100;
 }
 
+/** Moonshot's site outside of China keeps accounts in dollars; what stands elsewhere is taken for the Chinese one. */
+const isInternational = (base: string): boolean =>
+  /^https?:\/\/(?:[\w-]+\.)*moonshot\.ai(?=[:/]|$)/i.test(base);
+
 /** The balance in dollars (in the provider's own currency for SiliconFlow and DeepSeek). Throws `balance_unsupported`. */
 export async function readBalance(question: BalanceQuestion): Promise<number> {
   const { row, channel, key, ask } = question;
   const bearer = { authorization: `Bearer ${key}` };
   const host = ACCOUNT_HOSTS[row.balance];
-  const base = channel.baseUrl === "" && host !== undefined ? host : baseUrlOf(row, channel);
+  const base = channel.baseUrl === "" && host !== undefined ? host : siteOf(row, channel);
+  if (base === undefined) throw new Failure("client", "balance_unsupported");
   switch (row.balance) {
     case "none":
       throw new Failure("client", "balance_unsupported");
@@ -88,7 +93,8 @@ export async function readBalance(question: BalanceQuestion): Promise<number> {
     }
     case "moonshot": {
       const data = part((await ask(`${base}/v1/users/me/balance`, bearer))["data"], "data");
-      return amount(data["available_balance"], "available_balance") / (question.currencyPerDollar || 1);
+      const left = amount(data["available_balance"], "available_balance");
+      return isInternational(base) ? left : left / (question.currencyPerDollar || 1);
     }
     case "siliconflow": {
       const body = await ask(`${base}/v1/user/info`, bearer);

@@ -90,7 +90,7 @@ const ROWS: readonly ProviderRow[] = [
         countUrl: "{base}/v1/messages/count_tokens{query}",
       },
     },
-    modelsListing: OPENAI_MODELS,
+    modelsListing: { url: "{base}/v1/models?limit=1000", isPaged: true },
   }),
   row(15, {
     owner: "baidu",
@@ -213,7 +213,6 @@ const ROWS: readonly ProviderRow[] = [
   }),
   row(34, {
     owner: "cohere",
-    usage: { rerank: "billed-units" },
     quirks: [
       { patch: "bound", field: "top_n", min: 1, on: ["rerank"] },
       { patch: "set", field: "return_documents", value: true, on: ["rerank"] },
@@ -237,7 +236,6 @@ const ROWS: readonly ProviderRow[] = [
   row(37, { owner: "dify", operations: { chat: adapted("dify", "{base}/v1/chat-messages") } }),
   row(38, {
     owner: "jina",
-    usage: { rerank: "usage" },
     operations: { rerank: openai("{base}/v1/rerank"), embeddings: openai("{base}/v1/embeddings") },
   }),
   row(39, {
@@ -254,7 +252,6 @@ const ROWS: readonly ProviderRow[] = [
   row(40, {
     owner: "siliconflow",
     balance: "siliconflow",
-    usage: { rerank: "meta-tokens" },
     modelsListing: OPENAI_MODELS,
     operations: {
       chat: openai("{base}/v1/chat/completions"),
@@ -310,7 +307,6 @@ const ROWS: readonly ProviderRow[] = [
     owner: "deepseek",
     asksForStreamUsage: true,
     balance: "deepseek",
-    usage: { cachedField: "prompt_cache_hit_tokens" },
     modelsListing: OPENAI_MODELS,
     operations: {
       chat: openai("{base}/v1/chat/completions"),
@@ -349,11 +345,11 @@ const ROWS: readonly ProviderRow[] = [
     modelsListing: { url: "{base}/v2/models" },
     operations: { chat: openai("{base}/v2/chat/completions") },
   }),
-  openaiRow(47, "xinference", { usage: { rerank: "local" } }),
+  openaiRow(47, "xinference"),
   row(48, {
     owner: "xai",
     asksForStreamUsage: true,
-    usage: { completion: "total-minus-prompt" },
+    countsReasoningInTotal: true,
     modelsListing: OPENAI_MODELS,
     quirks: [
       { patch: "effort-suffix", models: /^grok-3-mini/, on: ["chat"] },

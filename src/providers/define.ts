@@ -128,18 +128,10 @@ export type BalanceKind =
 interface ModelsListing {
   url: string;
   strip?: string;
+  /** It comes in pages: `has_more` says that there is another, which begins behind `last_id`. */
+  isPaged?: boolean;
   /** It is given to anybody: it says nothing of a key. */
   isPublic?: boolean;
-}
-
-/** Where the numbers of an answer have to be read differently; the meter consults it. */
-interface UsageRule {
-  /** Completion tokens are the total less the prompt: the upstream counts reasoning only in the total. */
-  completion?: "total-minus-prompt";
-  /** Field of the usage object that holds the tokens read from cache. */
-  cachedField?: string;
-  /** Where a rerank answer keeps its tokens; "local" = nowhere. */
-  rerank?: "usage" | "billed-units" | "meta-tokens" | "local";
 }
 
 export interface ProviderRow {
@@ -173,7 +165,8 @@ export interface ProviderRow {
   quirks: readonly Quirk[];
   /** Of a provider that serves Anthropic's dialect but not all of its betas: those that it takes. */
   betas?: readonly string[];
-  usage: UsageRule;
+  /** Completion tokens are the total less the prompt: the upstream counts reasoning only in the total (`corrected-usage.ts`). */
+  countsReasoningInTotal: boolean;
   balance: BalanceKind;
   modelsListing?: ModelsListing;
   /** owned_by of the models that this type presets. */

@@ -1,6 +1,7 @@
 // The headers of an upstream request: the channel's key in the form the provider wants, and what else it asks for.
 // Refuses keys that cannot stand in a header; an empty key leaves its header out. Client headers never come through here.
 import { Failure } from "../shared/failures.ts";
+import { CONVERSATIONS } from "./define.ts";
 import type { ExtraHeader, Operation, ProviderRow } from "./define.ts";
 
 const ANTHROPIC_VERSION = "2023-06-01";
@@ -70,4 +71,12 @@ export function upstreamHeaders(row: ProviderRow, head: UpstreamHead): Record<st
     if (value !== "") headers[extra.name] = value;
   }
   return headers;
+}
+
+/** Those of a question to the provider itself (its models, an account), in the dialect that the row speaks. */
+export function ownHeaders(row: ProviderRow, key: string): Record<string, string> {
+  return upstreamHeaders(row, {
+    operation: CONVERSATIONS.find((name) => row.operations[name]) ?? "chat",
+    key,
+  });
 }

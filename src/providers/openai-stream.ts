@@ -28,8 +28,11 @@ function hasEnded(wire: JsonObject): boolean {
   return asList(wire["choices"]).some((choice) => typeof asObject(choice)?.["finish_reason"] === "string");
 }
 
-export const reportedErrorResponse = ({ status, message, code, type }: ReportedError): Response =>
-  errorResponse(status, message, code, type);
+/** `said`: the answer that told it, which may name a time to wait. */
+export const reportedErrorResponse = (
+  { status, message, code, type }: ReportedError,
+  said?: Response,
+): Response => errorResponse(status, message, code, type, said?.headers.get("retry-after"));
 
 async function* checked(
   frames: AsyncGenerator<{ data: string }>,
@@ -76,6 +79,6 @@ export async function checkedStream(response: Response, reader: ChunkReader): Pr
     const error = reader.error(wire);
     if (!error) return streamResponse(checked(frames, wire, reader));
     await frames.return(undefined);
-    return reportedErrorResponse(error);
+    return reportedErrorResponse(error, response);
   }
 }

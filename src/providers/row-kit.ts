@@ -106,7 +106,7 @@ export function row(id: number, parts: RowParts): ProviderRow {
     asksForStreamUsage: false,
     inlinesImages: false,
     quirks: [],
-    usage: {},
+    countsReasoningInTotal: false,
     balance: "none",
     presetModels: PRESET_MODELS[id] ?? [],
     ...parts,

@@ -152,7 +152,7 @@ const imageSeed = (deps: Deps, edge: Edge, request: Request, id: string): Promis
     const path = `/mj/task/${encodeURIComponent(row.mjId)}/image-seed`;
     const ask = (key: string) =>
       askTaskUpstream(deps, MIDJOURNEY, { channel, key }, { path, timeoutMs: SEED_TIMEOUT_MS });
-    const answer = await askWithKeys(deps, channel, ask, ({ status }) => status === 200).catch(() => {
+    const { answer } = await askWithKeys(deps, channel, ask, ({ status }) => status === 200).catch(() => {
       throw refusal(MIDJOURNEY, "unreachable");
     });
     const { status, text } = answer;

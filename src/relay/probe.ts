@@ -13,20 +13,21 @@ import { modelsUrl, routeFor } from "../providers/address.ts";
 import { readBalance } from "../providers/balance.ts";
 import { providerOf } from "../providers/catalog.ts";
 import type { ProviderRow } from "../providers/define.ts";
-import { upstreamHeaders } from "../providers/headers.ts";
+import { ownHeaders } from "../providers/headers.ts";
 import { warmLimitOf } from "../providers/warm-call.ts";
-import { KeyStatus } from "../shared/enums.ts";
 import type { FailureCode } from "../shared/failure-codes.ts";
 import { Failure, refuse } from "../shared/failures.ts";
 import { withoutKeys } from "../shared/without-keys.ts";
 import { AttemptFailure, askUpstream, retryAfterOf, upstreamFailure } from "./call/attempt.ts";
-import { askInTurn, askWithKeys, keysInOrder, MAX_KEYS_ASKED } from "./call/channel-keys.ts";
+import { askableKeys, askInTurn, askWithKeys, keysInOrder, MAX_KEYS_ASKED } from "./call/channel-keys.ts";
 import type { ChannelKey } from "./call/channel-keys.ts";
 import type { Relay } from "./call/pipeline.ts";
 import { applyHeaderRules } from "./call/rules.ts";
 import type { TestCall } from "./endpoints/test-endpoints.ts";
 
 const TIMEOUT_MS = 20_000;
+const MAX_PAGES = 20;
+const MAX_MODELS = 20_000;
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 /** Statuses as the provider means them: what a channel makes of them is for clients. */
 const UNMAPPED: Pick<Channel, "statusCodeMapping"> = { statusCodeMapping: new Map() };
@@ -87,7 +88,25 @@ function modelIds(answer: Readonly<Record<string, unknown>>, row: ProviderRow): 
     const id = asObject(item)?.["id"] ?? item;
     return typeof id === "string" && id !== "" ? [id.startsWith(strip) ? id.slice(strip.length) : id] : [];
   });
-  return [...new Set(ids)].slice(0, 20_000);
+  return ids;
+}
+
+/** All pages of a list, from its address on. */
+async function listOf(
+  row: ProviderRow,
+  url: string,
+  ask: (url: string) => Promise<Record<string, unknown>>,
+): Promise<string[]> {
+  const ids = new Set<string>();
+  let next = url;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const answer = await ask(next);
+    for (const id of modelIds(answer, row)) ids.add(id);
+    const { has_more: hasMore, last_id: last } = answer;
+    if (row.modelsListing?.isPaged !== true || hasMore !== true || typeof last !== "string") break;
+    next = `${url}&after_id=${encodeURIComponent(last)}`;
+  }
+  return [...ids].slice(0, MAX_MODELS);
 }
 
 /** The object that a provider answered with; a refusal says by its verdict whether it is the key's. */
@@ -166,28 +185,26 @@ export function createProbe(
     async models(channel) {
       const row = rowOf(channel.type);
       const url = modelsAddress(row, channel);
-      const answer = await askWithKeys(deps, channel, (key) =>
-        askChannel(deps, channel, url, { key, headers: upstreamHeaders(row, { operation: "chat", key }) }),
+      const { answer } = await askWithKeys(deps, channel, (key) =>
+        listOf(row, url, (page) => askChannel(deps, channel, page, { key, headers: ownHeaders(row, key) })),
       );
-      return modelIds(answer, row);
+      return answer;
     },
     async typedModels({ baseUrl, type, key: typed }, isTrusted) {
       const row = rowOf(type);
-      const url = modelsAddress(row, { baseUrl: baseUrl.trim().replace(/\/+$/, "") });
+      const url = modelsAddress(row, { baseUrl });
       // Whoever runs the server may look into its own networks.
       const allow = isTrusted ? deps.reach.networks(url, { baseUrl: url, setting: {} }) : [];
       // Nothing rests: these keys belong to no channel yet.
-      const { answer } = await askInTurn(typedKeys(typed), async (key) => {
-        const headers = upstreamHeaders(row, { operation: "chat", key });
-        const limits = { maxBytes: MAX_ANSWER_BYTES, timeoutMs: TIMEOUT_MS };
-        const guarded = await deps.guard(url, { headers, ...limits, allow });
-        return answerOf(
-          guarded.status,
-          guarded.headers,
-          withoutKeys(new TextDecoder().decode(guarded.bytes), [key]),
-        );
-      });
-      return modelIds(answer, row);
+      const { answer } = await askInTurn(typedKeys(typed), (key) =>
+        listOf(row, url, async (page) => {
+          const limits = { maxBytes: MAX_ANSWER_BYTES, timeoutMs: TIMEOUT_MS };
+          const guarded = await deps.guard(page, { headers: ownHeaders(row, key), ...limits, allow });
+          const text = new TextDecoder().decode(guarded.bytes);
+          return answerOf(guarded.status, guarded.headers, withoutKeys(text, [key]));
+        }),
+      );
+      return answer;
     },
   };
 }
@@ -262,8 +279,7 @@ async function testChannel(
     badKeys.push(keyIndex);
   }
   // Of many keys those that were not asked may work.
-  const onCount = channel.keyRows.filter(({ status }) => status !== KeyStatus.off).length;
-  return { ...result, badKeys, isFatal: result.isFatal && keys.length === onCount };
+  return { ...result, badKeys, isFatal: result.isFatal && keys.length === askableKeys(channel).length };
 }
 
 /** Asked on purpose: it takes no turn from calls, and what comes of it is for whoever asked. */
@@ -309,7 +325,7 @@ async function keyListsModels(deps: Deps, channel: Channel, index: number): Prom
   const key = channel.keys[index];
   if (!row || url === undefined || key === undefined) return "unknown";
   try {
-    const headers = upstreamHeaders(row, { operation: "chat", key });
+    const headers = ownHeaders(row, key);
     modelIds(await askChannel(deps, channel, url, { key, headers }), row);
     return "listed";
   } catch (error) {
@@ -339,11 +355,11 @@ async function channelBalance(deps: Deps, channel: Channel): Promise<number> {
       nowMs: deps.clock.nowMs(),
       currencyPerDollar: deps.options.get("Price"),
     });
-  const left = await askWithKeys(deps, channel, read, (balance) => balance > 0);
-  // Nothing is known of the accounts that were not asked: the channel is not empty because these are.
-  if (left <= 0 && channel.keys.length > MAX_KEYS_ASKED)
-    throw new Failure("upstream-down", "balance_unreadable", {
-      internal: `nothing left on the first ${MAX_KEYS_ASKED} accounts`,
-    });
-  return left;
+  const { answer: left, refused } = await askWithKeys(deps, channel, read, (balance) => balance > 0);
+  if (left > 0) return left;
+  // Nothing is known of the accounts that were not asked, or told nothing: the channel is not empty because the others are.
+  const silent = Math.max(askableKeys(channel).length - MAX_KEYS_ASKED, 0) + refused.length;
+  if (silent === 0) return left;
+  const internal = `nothing left on the accounts that answered; ${silent} said nothing`;
+  throw new Failure("upstream-down", "balance_unreadable", { internal });
 }

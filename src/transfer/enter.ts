@@ -5,6 +5,7 @@ import { eq, inArray, sql } from "drizzle-orm";
 import { TRANSFER_KEY } from "../core/ledger/installation.ts";
 import { NUMBER_KEY } from "../core/ledger/node-lease.ts";
 import { createLogPart } from "../core/logs/retention.ts";
+import { setCounters } from "../db/counters.ts";
 import { q, rawQuery } from "../db/database.ts";
 import type { Database, Orm, Steps } from "../db/database.ts";
 import { insertRows } from "../import/insert.ts";
@@ -107,27 +108,13 @@ async function writeBatch(db: Database, { table, rows }: Batch, lines: number): 
 }
 
 /** Ids go on behind the last one that the source has given out. */
-async function setCounters(db: Database, { counters, database }: Head): Promise<void> {
+async function goOnBehind(db: Database, { counters, database }: Head): Promise<void> {
   const ids = CARRIED.flatMap(({ isCounted, sqlName }) => {
     const last = counters[sqlName] ?? 0;
     return isCounted && last > 0 ? [{ name: sqlName, last }] : [];
   });
-  if (db.client) {
-    const set = db.client.prepare("update sqlite_sequence set seq = ? where name = ?");
-    const add = db.client.prepare("insert into sqlite_sequence (name, seq) values (?, ?)");
-    for (const { name, last } of ids) if (set.run(last, name).changes === 0) add.run(name, last);
-  }
-  await db.atomic(function* (tx) {
-    if (db.kind === "postgres")
-      for (const { name, last } of ids)
-        yield* q(
-          rawQuery(
-            tx,
-            sql`select setval(pg_get_serial_sequence(${`"${name}"`}, 'id'), cast(${last} as bigint))`,
-          ),
-        );
-    if (database > 0) yield* writeMark(db, tx, NUMBER_KEY, database);
-  });
+  await setCounters(db, ids);
+  if (database > 0) await db.atomic((tx) => writeMark(db, tx, NUMBER_KEY, database));
   // Its planner knows nothing of rows that came just now.
   if (db.kind === "postgres") await db.atomic((tx) => q(rawQuery(tx, sql`analyze`)));
 }
@@ -200,6 +187,6 @@ export async function enterLines(
   const wrong = Object.keys(tables).find((name) => tables[name]?.sha256 !== end?.[name]?.sha256);
   if (wrong !== undefined)
     throw new TransferRefused(`the export is damaged: ${wrong} is not what its last line says`);
-  await setCounters(db, head);
+  await goOnBehind(db, head);
   return { head, tables };
 }

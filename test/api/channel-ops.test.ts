@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { createServer } from "node:http";
 import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
-import { eq } from "drizzle-orm";
+import { and, eq } from "drizzle-orm";
 import { audit } from "../../src/core/ledger/audit.ts";
-import { ChannelStatus, Role } from "../../src/shared/enums.ts";
+import { ChannelStatus, KeyStatus, Role } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { gate, refuse, startFakeUpstream } from "../support/fake-upstream.ts";
@@ -342,6 +342,44 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(upstream.requests.at(-1)?.headers["authorization"]).toBe("Bearer k");
     });
 
+    test("a provider with pages is asked for all of them, in its own dialect", async () => {
+      const names = Array.from({ length: 25 }, (_, index) => `claude-x-${index}`);
+      upstream.always((request) => {
+        if (request.headers["anthropic-version"] === undefined) return refuse(400);
+        const query = new URL(request.url, "http://x").searchParams;
+        const from = names.indexOf(query.get("after_id") ?? "") + 1;
+        const page = names.slice(from, from + 10);
+        const body = { data: page.map((id) => ({ id })), has_more: from + 10 < 25, last_id: page.at(-1) };
+        return {
+          status: 200,
+          headers: { "content-type": "application/json" },
+          steps: [JSON.stringify(body)],
+        };
+      });
+      const id = await add({ type: 14 });
+      expect((await ask(`/fetch_models/${id}`)).data).toEqual(names);
+      const typed = { base_url: upstream.url, type: 14, key: "k" };
+      expect((await ask("/fetch_models", root, "POST", typed)).data).toEqual(names);
+      expect(
+        upstream.requests.map((request) => new URL(request.url, "http://x").searchParams.get("limit")),
+      ).toEqual(Array.from({ length: 6 }, () => "1000"));
+    });
+
+    test("a channel whose only key on is dead is disabled, whatever went off before", async () => {
+      const id = await add({ models: "last-key", key: "dead\nwent-off" });
+      const { channelKeys: k } = app.deps.db.t;
+      await app.deps.db.orm
+        .update(k)
+        .set({ status: KeyStatus.autoOff })
+        .where(and(eq(k.channelId, id), eq(k.pos, 1)));
+      await app.deps.routing.refresh([id]);
+      upstream.always(refuse(401));
+      await (
+        await app.services.gateway.watch.testAll(true)
+      ).finished;
+      expect((await row(id)).status).toBe(ChannelStatus.autoDisabled);
+    });
+
     test("users are not let in", async () => {
       for (const path of [
         "/test",
@@ -373,12 +411,17 @@ describe("balances", () => {
   let app: TestApp;
   let admin: TestUser;
   let answers: Record<string, unknown> = {};
+  let refusedKeys: string[] = [];
   const asked: { url: string; authorization: string }[] = [];
   const server = createServer((request: IncomingMessage, response) => {
     const path = (request.url ?? "").split("?")[0] ?? "";
     const header = request.headers["authorization"] ?? request.headers["api-key"];
     asked.push({ url: request.url ?? "", authorization: String(header) });
     const body = answers[path];
+    if (refusedKeys.some((key) => String(header).includes(key))) {
+      response.writeHead(429).end("{}");
+      return;
+    }
     response.writeHead(body === undefined ? 404 : 200, { "content-type": "application/json" });
     response.end(JSON.stringify(body ?? { error: "no" }));
   });
@@ -461,5 +504,20 @@ describe("balances", () => {
     const [row] = await app.deps.db.orm.select().from(channels).where(eq(channels.id, id));
     expect(row?.status).toBe(ChannelStatus.autoDisabled);
     expect(JSON.parse(row?.otherInfo ?? "{}")).toMatchObject({ status_reason: "余额不足" });
+  });
+
+  test("an empty account says nothing of those that were not told", async () => {
+    answers = { "/user/balance": { balance_infos: [{ currency: "CNY", total_balance: "0" }] } };
+    const id = await app.createChannel({ type: 43, baseUrl: url, models: "m", key: "empty\nunread" });
+    const { channels } = app.deps.db.t;
+    const statusOf = async () => {
+      await app.call("GET", "/api/channel/update_balance", undefined, admin);
+      const [row] = await app.deps.db.orm.select().from(channels).where(eq(channels.id, id));
+      return row?.status;
+    };
+    refusedKeys = ["unread"];
+    expect(await statusOf()).toBe(ChannelStatus.enabled);
+    refusedKeys = [];
+    expect(await statusOf()).toBe(ChannelStatus.autoDisabled);
   });
 });

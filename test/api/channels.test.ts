@@ -166,6 +166,12 @@ describe.each(DATABASE_KINDS)("channels on %s", (database) => {
       status: 1,
       key: "",
     });
+    // Of a complete address the slash at its end is a part.
+    const whole = await only({ type: 8, base_url: " https://example.org/v1/chat/ " });
+    expect((await call<Row>("GET", `/${whole}/`)).body.data).toMatchObject({
+      base_url: "https://example.org/v1/chat/",
+    });
+    expect(app.deps.routing.channel(whole)?.baseUrl).toBe("https://example.org/v1/chat/");
     const vertex = await create({ type: 41, key: '{\n"type":\n"service_account"}', other: "us-central1" });
     expect(vertex.length).toBe(1);
     expect(app.deps.routing.channel(vertex[0] ?? 0)?.keys).toEqual(['{"type":"service_account"}']);

@@ -523,4 +523,22 @@ describe("PostgreSQL by its own tools", () => {
     const bundle = /Manifest in (\S+):/.exec(made.text)?.[1] ?? "";
     expect(readManifest(bundle)).toMatchObject({ database: { kind: "postgres", file: "" } });
   }, 60_000);
+
+  test("no copy makes room for half a one: by itself it is refused, and one completed by hand stays", async () => {
+    const place = newPlace();
+    const whole = await run(["backup", place, "--json"], settings());
+    const without = { ...settings(), PATH: scratch };
+    const byHand = await run(["backup", place], without);
+    const half = /Manifest in (\S+):/.exec(byHand.text)?.[1] ?? "";
+    const refused = await run(["backup", place, "--prune", "--json"], without);
+    expect([refused.code, refused.json]).toMatchObject([1, { refused: { code: "no_tool" } }]);
+    expect([existsSync(whole.json.path ?? ""), existsSync(half)]).toEqual([true, true]);
+    const again = await run(["backup", place, "--prune", "--json"], settings());
+    // The newest whole one of the day stays, and what a person completes is nobody's.
+    expect([again.json.removed, existsSync(whole.json.path ?? ""), existsSync(half)]).toEqual([
+      1,
+      false,
+      true,
+    ]);
+  }, 120_000);
 });

@@ -1,9 +1,10 @@
 // The embedded database while another process writes it: who waits, who does not, in which order, and for how long.
 // Refuses to look at the ledger's batches, which ledger-sqlite.test.ts covers.
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { Database as BunSqlite } from "bun:sqlite";
 import { join } from "node:path";
 import { eq, sql } from "drizzle-orm";
-import { connect, SQLITE_FILE } from "../../src/db/connect.ts";
+import { connect, connectBeside, SQLITE_FILE } from "../../src/db/connect.ts";
 import { DatabaseBusy, q } from "../../src/db/database.ts";
 import type { Database } from "../../src/db/database.ts";
 import { isUniqueViolation } from "../../src/db/sql-state.ts";
@@ -199,4 +200,23 @@ test("a start that has nothing to change in the tables does not wait for whoever
   expect(await written()).toBe(0);
   expect(performance.now() - startedMs).toBeLessThan(BUSY_MS / 2);
   await lock?.release();
+});
+
+test("a command beside the server ends without waiting for who reads an older state, and keeps no writer out", async () => {
+  const reader = new BunSqlite(join(place.dataDir, SQLITE_FILE), { readonly: true });
+  reader.run("begin");
+  reader.query("select count(*) from marks").get();
+  const guest = await connectBeside({ dataDir: place.dataDir, databaseUrl: "" });
+  await guest.orm.insert(guest.t.marks).values({ key: "guest", value: 1 });
+  const startedMs = performance.now();
+  await guest.close();
+  // Folding the log away would wait for the reader, with every writer behind it.
+  expect(performance.now() - startedMs).toBeLessThan(BUSY_MS / 2);
+  await db.orm.insert(db.t.marks).values({ key: "server", value: 2 });
+  reader.close();
+  expect(await db.orm.select({ key: db.t.marks.key }).from(db.t.marks).orderBy(db.t.marks.key)).toEqual([
+    { key: "a" },
+    { key: "guest" },
+    { key: "server" },
+  ]);
 });

@@ -7,6 +7,7 @@ import { mapBackupCode, mapPasskey, mapTotp, deniedBy } from "../../src/import/m
 import { gathered, mapLog, mapQuotaData } from "../../src/import/mapping/logs.ts";
 import { mapPlanOrder, mapTopUp, minorOfAmount } from "../../src/import/mapping/orders.ts";
 import type { OrderFacts } from "../../src/import/mapping/orders.ts";
+import { TAKEN_SLUGS } from "../../src/core/users/providers/custom-rows.ts";
 import { mapBinding, mapProvider } from "../../src/import/mapping/providers.ts";
 import { mapDrawing, mapTask } from "../../src/import/mapping/tasks.ts";
 import { mapRedemption, mapToken } from "../../src/import/mapping/tokens.ts";
@@ -122,6 +123,16 @@ describe("users", () => {
     });
   });
 
+  test("what an equal name would become may be somebody's own: each is one of its own", () => {
+    const facts = userFacts();
+    const users = [
+      { id: 3, username: "bob" },
+      { id: 5, username: "BOB#6" },
+      { id: 6, username: "Bob" },
+    ].map((row) => mapUser(row, facts).user.usernameKey);
+    expect(users).toEqual(["bob", "bob#6", "bob#6.2"]);
+  });
+
   test("identities: GitHub's login once in small letters, its number as it is; the deleted have none; doubles are told", () => {
     const old = userFacts();
     expect(
@@ -161,10 +172,12 @@ describe("users", () => {
   test("2^53 and more is cut, told, and the books still add up", () => {
     const facts = userFacts();
     const { user, credits } = mapUser(
-      { id: 1, username: "root", quota: "500000000000000000", used_quota: 5 },
+      { id: 1, username: "root", quota: "500000000000000000", used_quota: 400 },
       facts,
     );
-    expect(user.quota).toBe(Number.MAX_SAFE_INTEGER);
+    // What was given in all is exact as well.
+    expect(credits[0]?.amount).toBe(Number.MAX_SAFE_INTEGER);
+    expect(user.quota).toBe(Number.MAX_SAFE_INTEGER - 400);
     expect((credits[0]?.amount ?? 0) - (user.usedQuota ?? 0)).toBe(user.quota ?? 0);
     expect(told(facts.notes)).toEqual({ capped: ["1 (quota)"], quota_beyond: ["1"] });
   });
@@ -610,22 +623,41 @@ describe("second factors and providers", () => {
   };
 
   test("a provider keeps its name and secret; what is read otherwise here is off and told", () => {
-    const own = facts();
+    const own = { ...facts(), takenSlugs: new Set<string>() };
     const kept = mapProvider(provider, own);
     expect(kept).toMatchObject({ slug: "own", enabled: true, kind: "oauth2", userIdField: "sub" });
     expect(seal.open("user", kept.clientSecretSealed ?? "")).toBe("s");
     const off = [
-      { ...provider, id: 2, user_id_field: "data.#.id" },
+      { ...provider, id: 2, slug: "own-2", user_id_field: "data.#.id" },
       { ...provider, id: 3, slug: "-bad-" },
-      { ...provider, id: 4, access_policy: "{not json" },
+      { ...provider, id: 4, slug: "own-4", access_policy: "{not json" },
     ].map((row) => mapProvider(row, own).enabled);
     expect(off).toEqual([false, false, false]);
     const strict = '{"logic":"and","conditions":[{"field":"org","op":"ne","value":"x"}]}';
-    expect(mapProvider({ ...provider, id: 5, access_policy: strict }, own).enabled).toBe(true);
+    expect(mapProvider({ ...provider, id: 5, slug: "own-5", access_policy: strict }, own).enabled).toBe(true);
     expect(told(own.notes)).toEqual({
-      provider_fields: ["2 (own)"],
+      provider_fields: ["2 (own-2)"],
       provider_slug: ["3 (-bad-)"],
-      provider_policy: ["4 (own)", "5 (own)"],
+      provider_policy: ["4 (own-4)", "5 (own-5)"],
+    });
+  });
+
+  test("a short name that is another way in's here, whatever its letters, is replaced, told, and off", () => {
+    const own = { ...facts(), takenSlugs: new Set(TAKEN_SLUGS) };
+    const found = [
+      { ...provider, id: 6, slug: "google" },
+      { ...provider, id: 7, slug: "own" },
+      { ...provider, id: 8, slug: "OWN" },
+      { ...provider, id: 9, slug: "own-8" },
+    ].map((row) => mapProvider(row, own));
+    expect(found.map(({ slug, enabled }) => [slug, enabled])).toEqual([
+      ["google-6", false],
+      ["own", true],
+      ["own-8", false],
+      ["own-8-9", false],
+    ]);
+    expect(told(own.notes)).toEqual({
+      provider_name_taken: ["6 (google → google-6)", "8 (own → own-8)", "9 (own-8 → own-8-9)"],
     });
   });
 

@@ -267,6 +267,53 @@ describe.each(DATABASE_KINDS)("an import into %s", (kind) => {
     expect(seal.open("option", secret[0]?.value ?? "")).toBe("letter-secret");
   });
 
+  test("numbers of people, keys and channels that are gone for good are given to nobody", async () => {
+    const path = join(directory, `gone-${kind}.db`);
+    copyFileSync(OLD_SITE, path);
+    const file = new Database(path);
+    file.run("update logs set user_id = 70, token_id = 80, channel_id = 90 where id = 3");
+    file.close();
+    const db = await fresh();
+    await run(db, { path });
+    const { channels, tokens, users } = db.t;
+    const [user] = await db.orm
+      .insert(users)
+      .values({ username: "next", usernameKey: "next" })
+      .returning({ id: users.id });
+    const [token] = await db.orm
+      .insert(tokens)
+      .values({ userId: 1, keyHash: "h", keySealed: "", keyHead: "", keyTail: "", name: "next" })
+      .returning({ id: tokens.id });
+    const [channel] = await db.orm
+      .insert(channels)
+      .values({ type: 1, name: "next", models: "", group: "default" })
+      .returning({ id: channels.id });
+    expect([user?.id, token?.id, channel?.id]).toEqual([71, 81, 91]);
+  });
+
+  test("a call without a time does not say when the log begins: no hour is counted twice", async () => {
+    const path = join(directory, `timeless-${kind}.db`);
+    copyFileSync(OLD_SITE, path);
+    const file = new Database(path);
+    file.run("update logs set created_at = null where id = 5");
+    file.close();
+    const [db, twin] = [await fresh(), await fresh()];
+    await run(db, { path });
+    // The same hours as in the sums that the old program kept for its charts.
+    const other = new Database(path);
+    other.run(
+      "insert into quota_data (id, user_id, username, model_name, created_at, token_used, count, quota) " +
+        "select 1000 + id, user_id, 'ann', model_name, created_at - created_at % 3600, 120, 1, quota from logs where id in (2, 3, 4)",
+    );
+    other.close();
+    await run(twin, { path });
+    const calls = async (each: WeirDatabase) => (await each.orm.select().from(each.t.rollups)).length;
+    expect(await calls(twin)).toBe(await calls(db));
+    const total = async (each: WeirDatabase) =>
+      (await each.orm.select().from(each.t.rollups)).reduce((sum, { quota }) => sum + quota, 0);
+    expect(await total(twin)).toBe(await total(db));
+  });
+
   test("is refused a second time, and by whoever has accounts", async () => {
     expect(run(whole)).rejects.toThrow("imported already");
     const used = await fresh();

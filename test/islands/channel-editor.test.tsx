@@ -9,7 +9,7 @@ import {
   valuesOf,
   wrongNetworks,
 } from "../../islands/screens/channel/values.ts";
-import { calls, channel, done, openChannels, rowOf, writes } from "./channel-fixture.ts";
+import { calls, channel, done, openChannels, ROWS, rowOf, writes } from "./channel-fixture.ts";
 import type { OpenOptions } from "./channel-fixture.ts";
 import enFailure from "../../locales/en/failure.json";
 import zhFailure from "../../locales/zh/failure.json";
@@ -308,6 +308,32 @@ describe("saving", () => {
     expect(calls(island)).toEqual([["PUT", "/api/channel", { id: 4, name: "renamed" }]]);
   });
 
+  test("what somebody else set meanwhile in the same text stays set", async () => {
+    const island = await openEditor({ url: "/channel?edit=4" });
+    const meanwhile = {
+      setting: '{"proxy":"http://p:1"}',
+      settings: '{"allow_speed":true}',
+      models: "claude-b,claude-c,claude-new",
+    };
+    await island.user.click(drawer().getByText("Rewrite and settings"));
+    await island.user.type(field("System prompt"), "be short");
+    await island.user.type(drawer().getByRole("combobox", { name: /^Models/ }), "claude-mine{Enter}");
+    island.answer("GET /api/channel/4", { success: true, data: { ...ROWS[3], ...meanwhile } });
+    await press(island, "Save");
+    await done();
+    expect(calls(island)).toEqual([
+      [
+        "PUT",
+        "/api/channel",
+        {
+          id: 4,
+          setting: '{"proxy":"http://p:1","system_prompt":"be short"}',
+          models: "claude-b,claude-c,claude-mine,claude-new",
+        },
+      ],
+    ]);
+  });
+
   test("nothing changed: the specification's sentence", async () => {
     const island = await openEditor({ url: "/channel?edit=1", language: "zh" });
     await press(island, "保存");
@@ -343,13 +369,14 @@ describe("copied as a command", () => {
     await island.user.type(field(/^Name/), "n");
     await island.user.type(field(/^Key/), "sk-secret");
     await island.user.click(drawer().getByText("Rewrite and settings"));
-    await island.user.type(field("Proxy"), "http://me:hunter2@proxy:1");
+    await island.user.type(field("Proxy"), "http://me:hun@ter 2@proxy:1");
     await press(island, "Copy as curl");
     const text = await navigator.clipboard.readText();
     expect(text).toContain('"name":"n"');
     expect(text).toContain('"key":"<key>"');
     expect(text).not.toContain("sk-secret");
-    expect(text).not.toContain("hunter2");
+    expect(text).toContain("http://<user>:<password>@proxy:1");
+    expect(text).not.toMatch(/hun|ter 2/);
   });
 });
 

@@ -140,6 +140,7 @@ export function openChannels(options: OpenOptions = {}): Island {
     success: true,
     data: { ...rows.find(({ id }) => id === (body as { id: number }).id), ...(body as object) },
   }));
+  for (const row of rows) island.answer(`GET /api/channel/${row.id}`, { success: true, data: row });
   island.answer("POST /api/channel/multi_key/manage", { success: true, data: NO_KEYS });
   island.answer("GET /api/models", {
     success: true,

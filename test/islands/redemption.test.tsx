@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { fireEvent, screen, within } from "@testing-library/react";
 import RedemptionScreen from "../../islands/screens/redemption.tsx";
+import { quotaOf } from "../../islands/ui/money-field.tsx";
 import type { RedemptionPageData } from "../../islands/screens/redemption/row.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
@@ -231,6 +232,41 @@ describe("making codes", () => {
     expect(drawer.textContent).toContain("= $0.2");
     await island.user.click(within(drawer).getByRole("button", { name: "5,000,000" }));
     expect((value as HTMLInputElement).value).toBe("5000000");
+  });
+
+  test("a comma is a point where it can be nothing else; what can be read in two ways makes no code", async () => {
+    const island = open({ url: "/redemption?new=1" });
+    island.answer("POST /api/redemption", { success: true, data: ["aaaa"] });
+    const drawer = await screen.findByRole("dialog", { name: "New codes" });
+    const value = within(drawer).getByRole("textbox", { name: /^Value/ });
+    await island.user.clear(value);
+    await island.user.type(value, "1,234");
+    expect(drawer.textContent).toContain("Write it without the comma: “1,234” can be read in two ways");
+    await island.user.click(within(drawer).getByRole("button", { name: "Create" }));
+    await settle();
+    expect(writes(island)).toEqual([]);
+    await island.user.clear(value);
+    await island.user.type(value, "12,50");
+    expect(drawer.textContent).toContain("= 6,250,000 quota units");
+    await island.user.click(within(drawer).getByRole("button", { name: "Create" }));
+    await settle();
+    expect(writes(island)[0]?.body).toMatchObject({ name: "$12.50", quota: 6_250_000 });
+  });
+
+  test.each([
+    ["0,5", {}, 250_000],
+    ["$1,234.50", {}, 617_250_000],
+    ["1,234,567", {}, 617_283_500_000],
+    ["1 000", {}, 500_000_000],
+    ["0.1234567890123456789", {}, 61_728],
+    ["-2,5", {}, -1_250_000],
+    ["1,234", {}, undefined],
+    ["1,2,3", {}, undefined],
+    ["1,234", { display_in_currency: false }, 1234],
+    ["12,50", { display_in_currency: false }, 13],
+  ])("%p typed on a site of %p is %p", (text, status, units) => {
+    open({ status });
+    expect(quotaOf(text)).toBe(units as number);
   });
 
   test("an unused code keeps its count to itself when it is changed", async () => {

@@ -444,6 +444,33 @@ describe("controls by kind", () => {
     });
   });
 
+  test("what somebody else stored meanwhile in the same map or list stays stored", async () => {
+    const stored: NonNullable<OpenOptions["stored"]> = {
+      ServerAddress: "https://ai.example.org",
+      TopupGroupRatio: '{"default":1}',
+      EmailDomainWhitelist: "gmail.com,old.example",
+    };
+    const island = open({ withLater: true, tab: "system", stored });
+    const now = () => [
+      ...rowsOf(stored, { isFull: true }).filter(({ key }) => !(key in stored)),
+      ...laterRows(stored),
+    ];
+    island.answer("GET /api/option/rows", () => ({ success: true, data: now() }));
+    await settle();
+    type(line("TopupGroupRatio").getByRole("textbox", { name: "Value, row 1" }), "2");
+    await island.user.type(line("EmailDomainWhitelist").getByRole("textbox"), "mine.example{Enter}");
+    stored.TopupGroupRatio = '{"default":1,"vip":0.5}';
+    stored.EmailDomainWhitelist = "gmail.com,theirs.example";
+    await island.user.click(bar().getByRole("button", { name: "Save" }));
+    await settle();
+    const sent = Object.fromEntries(
+      (puts(island) as { key: string; value?: string }[]).map(({ key, value = "" }) => [key, value]),
+    );
+    expect(JSON.parse(sent.TopupGroupRatio ?? "")).toEqual({ default: 2, vip: 0.5 });
+    expect(sent.EmailDomainWhitelist).toBe("gmail.com,mine.example,theirs.example");
+    expect(hasBar()).toBe(false);
+  });
+
   test("a secret is set or not set, replaced, emptied, never shown", async () => {
     const island = open({ tab: "system", stored: { SMTPToken: "hunter2" } });
     await settle();

@@ -1,6 +1,6 @@
 // API keys as their owner meets them: making, changing, using, switching, deleting, chat links, and every rule of the form.
 import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
-import { screen, within } from "@testing-library/react";
+import { fireEvent, screen, within } from "@testing-library/react";
 import { interceptLeaving } from "../../islands/lib/leave.ts";
 import { fillChatLink } from "../../islands/lib/chat-links.ts";
 import TokenScreen from "../../islands/screens/token.tsx";
@@ -504,6 +504,25 @@ describe("making keys", () => {
 });
 
 describe("changing keys", () => {
+  test("a model with a blank in its name stays one model; a cap is told in the site's money", async () => {
+    const island = open({
+      url: "/token?edit=1",
+      status: { quota_display_type: "CNY", usd_exchange_rate: 7 },
+    });
+    const dialog = within(await screen.findByRole("dialog", { name: "Edit key: laptop" }));
+    await island.user.click(dialog.getByText("Limits"));
+    await island.user.type(dialog.getByLabelText(/^Cap per call/), "500000");
+    expect(dialog.getByText(/^= ¥7\.00; /)).toBeTruthy();
+    await island.user.click(dialog.getByRole("switch", { name: "Limit models" }));
+    const models = dialog.getByRole("textbox", { name: /^Models/ });
+    fireEvent.change(models, { target: { value: "my model, gpt-4o\nother one" } });
+    await island.user.click(dialog.getByRole("button", { name: "Save" }));
+    await settle();
+    expect(writes(island).map(({ body }) => body)).toEqual([
+      { id: 1, max_quota: 500_000, model_limits_enabled: true, model_limits: "my model,gpt-4o,other one" },
+    ]);
+  });
+
   test("only what was changed is sent: calls have gone on spending", async () => {
     const island = open({ url: "/token?edit=1" });
     const dialog = await screen.findByRole("dialog", { name: "Edit key: laptop" });

@@ -1,6 +1,6 @@
 // Users as administrators meet them: what the rank allows, balances changed in plain sight, what is known of an account.
 import { beforeEach, describe, expect, test } from "bun:test";
-import { screen, within } from "@testing-library/react";
+import { fireEvent, screen, within } from "@testing-library/react";
 import UserScreen from "../../islands/screens/user.tsx";
 import { actionsFor } from "../../islands/screens/user/row.ts";
 import { balanceAfter, quotaProblem } from "../../islands/screens/user/values.ts";
@@ -509,6 +509,50 @@ describe("many at once", () => {
     await island.user.click(within(drawer).getByRole("button", { name: "Save" }));
     await settle();
     expect(writes(island)).toMatchObject([{ path: "/api/user/3/notes", body: { flagged: false } }]);
+  });
+
+  test("notes that are refused leave the balance alone; saving again changes it once", async () => {
+    const island = open({ url: "/user?edit=3" });
+    const drawer = await screen.findByRole("dialog", { name: "Edit user: bob" });
+    const box = (name: RegExp | string) => within(drawer).getByRole("textbox", { name });
+    const save = async () => {
+      await island.user.click(within(drawer).getByRole("button", { name: "Save" }));
+      await settle();
+    };
+    await island.user.type(box("Amount"), "10");
+    await island.user.type(box(/^Reason/), "paid");
+    fireEvent.change(box(/^Remark/), { target: { value: "x".repeat(501) } });
+    await save();
+    expect(within(drawer).getByText("The remark can have at most 500 characters")).toBeTruthy();
+    expect(writes(island)).toEqual([]);
+    fireEvent.change(box(/^Remark/), { target: { value: "invoice" } });
+    const refusal = { success: false, message: "no", code: "invalid_field" };
+    island.answer("PUT /api/user/3/notes", () => Response.json(refusal, { status: 400 }));
+    await save();
+    expect(writes(island).map(({ path }) => path)).toEqual(["/api/user/3/notes"]);
+    island.answer("PUT /api/user/3/notes", { success: true });
+    await save();
+    expect(writes(island).map(({ body }) => body)).toEqual([
+      { remark: "invoice" },
+      { remark: "invoice" },
+      { id: 3, quota_change: 5_000_000, quota_reason: "paid" },
+    ]);
+    expect(screen.queryByRole("dialog", { name: "Edit user: bob" })).toBeNull();
+  });
+
+  test("giving no plan is refused at its field, and nothing is done", async () => {
+    const island = open({ url: "/user?plans=3" });
+    island.answer("GET /api/plan/user/3", { success: true, data: { items: [], left: 0 } });
+    island.answer("GET /api/plan", { success: true, data: [] });
+    await screen.findByRole("dialog", { name: /bob/ });
+    await settle();
+    const drawer = within(screen.getByRole("dialog", { name: /bob/ }));
+    await island.user.type(drawer.getByRole("textbox", { name: /^Reason/ }), "gift");
+    await island.user.click(drawer.getByRole("button", { name: "Give plan" }));
+    await settle();
+    expect(screen.getByRole("dialog", { name: /bob/ })).toBeTruthy();
+    expect(drawer.getByRole("combobox").getAttribute("aria-invalid")).toBe("true");
+    expect(writes(island)).toEqual([]);
   });
 
   test("root alone takes an account off hold: others see it, and set it on others", async () => {

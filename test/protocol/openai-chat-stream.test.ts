@@ -294,6 +294,30 @@ describe("usage", () => {
     });
     expect(usage?.output).toMatchObject({ text: 9, thinking: 300 });
   });
+  test("so is what cannot be in it; deep research reads and thinks beside everything else", () => {
+    const more = {
+      prompt_tokens: 10,
+      completion_tokens: 9,
+      completion_tokens_details: { reasoning_tokens: 300 },
+    };
+    expect(decodeUsage({ ...more, total_tokens: 19 })?.output).toMatchObject({ text: 9, thinking: 300 });
+    const research = {
+      prompt_tokens: 33,
+      completion_tokens: 7163,
+      total_tokens: 7196,
+      num_search_queries: 18,
+    };
+    for (const reasoning of [73_997, 500]) {
+      const usage = decodeUsage({ ...research, citation_tokens: 20_016, reasoning_tokens: reasoning });
+      expect(usage).toMatchObject({
+        input: { fresh: 33 + 20_016 },
+        output: { text: 7163, thinking: reasoning },
+        calls: { webSearch: 18 },
+      });
+    }
+    // Of the other models what is cited costs nothing.
+    expect(decodeUsage({ ...research, citation_tokens: 20_016 })?.input.fresh).toBe(33);
+  });
   test("embeddings and rerank that report only a total count as input", () => {
     expect(decodeUsage({ total_tokens: 12 })?.input.fresh).toBe(12);
     expect(decodeUsage({ prompt_tokens: 8, total_tokens: 8 })?.output.text).toBe(0);

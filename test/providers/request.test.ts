@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { classify } from "../../src/protocol/classify.ts";
 import { modelsUrl, upstreamUrl } from "../../src/providers/address.ts";
+import { readBalance } from "../../src/providers/balance.ts";
 import type { UpstreamAddress } from "../../src/providers/address.ts";
 import { listProviders, providerOf } from "../../src/providers/catalog.ts";
 import type { Operation, ProviderRow, UpstreamChannel } from "../../src/providers/define.ts";
@@ -217,6 +218,47 @@ describe("addresses", () => {
       "https://o.example/a/v1/models",
     );
     expect(modelsUrl(row(2), CHANNEL)).toBeUndefined();
+    expect(modelsUrl(row(14), CHANNEL)).toBe("https://api.anthropic.com/v1/models?limit=1000");
+    // A complete address that does not tell where its site begins has none.
+    const whole = "https://o.example/paas/v4/chat/completions?api-version=/v1/";
+    expect(modelsUrl(row(8), { baseUrl: whole })).toBeUndefined();
+  });
+
+  test("a complete address is called as it stands, with the slash at its end", () => {
+    const baseUrl = " https://o.example/v1/chat/completions/ ";
+    expect(url(8, {}, { baseUrl })).toBe("https://o.example/v1/chat/completions/");
+    expect(url(1, {}, { baseUrl: " https://o.example/ " })).toBe("https://o.example/v1/chat/completions");
+  });
+
+  test("accounts are asked for beside a complete address, and Moonshot's are kept in dollars outside of China", async () => {
+    const asked: string[] = [];
+    const left = (type: number, baseUrl: string, answer: Record<string, unknown>): Promise<number> =>
+      readBalance({
+        row: row(type),
+        channel: { ...CHANNEL, baseUrl },
+        key: "k",
+        ask: (address) => {
+          asked.push(address);
+          return Promise.resolve(answer);
+        },
+        nowMs: 0,
+        currencyPerDollar: 7,
+      });
+    const billing = { hard_limit_usd: 20, total_usage: 500 };
+    expect(await left(8, "https://o.example/a/v1/chat/completions", billing)).toBe(15);
+    expect(asked[0]).toBe("https://o.example/a/v1/dashboard/billing/subscription");
+    const nowhere = left(8, "https://o.example/chat", billing).catch(
+      (error: unknown) => (error as Failure).code,
+    );
+    expect(await nowhere).toBe("balance_unsupported");
+    const account = { data: { available_balance: 70 } };
+    for (const [baseUrl, dollars] of [
+      ["", 10],
+      ["https://api.moonshot.cn", 10],
+      ["https://api.moonshot.ai", 70],
+      ["https://moonshot.ai.example", 10],
+    ] as const)
+      expect([baseUrl, await left(25, baseUrl, account)]).toEqual([baseUrl, dollars]);
   });
 });
 

@@ -1,6 +1,7 @@
 // Where a channel calls and with which key: name, address, keys, and the fields that only some providers have.
 // Refuses to echo keys: they go in and do not come out.
 import { useSignals } from "@preact/signals-react/runtime";
+import { channelAddress, CUSTOM_TYPE } from "../../../src/shared/channel-address.ts";
 import { keyHint, providerForm, splitsKeysByLine } from "../../../src/shared/provider-forms.ts";
 import type { Form } from "../../lib/form.ts";
 import { language, useT } from "../../lib/i18n.ts";
@@ -8,10 +9,7 @@ import { afterPress } from "../../lib/press.ts";
 import type { ChannelRow } from "../../lib/wire.ts";
 import { MAX_CHANNEL_NAME } from "../../../src/shared/name-limits.ts";
 import { Field, SecretField, Section, SwitchField, TextAreaField, TextField } from "../../ui/form.tsx";
-import { trimmedBase } from "./values.ts";
 import type { ChannelValues } from "./values.ts";
-
-const CUSTOM_TYPE = 8;
 
 /** What the provider's row says of one of the editor's fields. */
 export function providerField(type: number, name: string) {
@@ -88,7 +86,7 @@ function BaseUrlField({ form }: { form: Form<ChannelValues> }) {
           value={values.baseUrl}
           onChange={(event) => set("baseUrl", event.target.value)}
           onBlur={() => {
-            const trimmed = trimmedBase(values.baseUrl);
+            const trimmed = channelAddress(values.type, values.baseUrl);
             if (values.baseUrl !== trimmed) afterPress(() => set("baseUrl", trimmed));
             control.onBlur();
           }}

@@ -1,6 +1,7 @@
 // The models of a channel: tokens, presets, and the upstream's own list with what is new and what is gone before it is applied.
 // Refuses to take a model away unasked: what is gone is only ticked for removal by hand.
 import { useEffect, useId, useState } from "react";
+import { channelAddress } from "../../../src/shared/channel-address.ts";
 import { api, call, failureMessage, isAbort } from "../../lib/api.ts";
 import type { Form } from "../../lib/form.ts";
 import { useT } from "../../lib/i18n.ts";
@@ -11,7 +12,6 @@ import { namesOf } from "./row.ts";
 import { TokenField } from "./token-field.tsx";
 import { UnpricedNote } from "./unpriced-note.tsx";
 import type { ChannelValues } from "./values.ts";
-import { trimmedBase } from "./values.ts";
 import type { ChannelRow } from "../../lib/wire.ts";
 
 const SEARCHABLE_FROM = 12;
@@ -53,7 +53,7 @@ function useFetchedModels({ form, row }: Pick<ModelsPartProps, "form" | "row">) 
           ? await call(api.channel.fetch_models({ id: row.id }).get(options))
           : await call(
               api.channel.fetch_models.post(
-                { base_url: trimmedBase(values.baseUrl), type: values.type, key },
+                { base_url: channelAddress(values.type, values.baseUrl), type: values.type, key },
                 options,
               ),
             );

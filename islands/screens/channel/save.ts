@@ -2,7 +2,7 @@
 // Refuses to name a key or a proxy's password in a command that is shown around.
 import { api, ApiFailure, call } from "../../lib/api.ts";
 import type { ChannelRow } from "../../lib/wire.ts";
-import { bodyOf, changedBody } from "./values.ts";
+import { bodyOf, changedBody, holdsMany, overNewer } from "./values.ts";
 import type { ChannelValues } from "./values.ts";
 
 /** The form's names of fields that the server calls otherwise. */
@@ -56,7 +56,11 @@ export async function saveChannel({
 }: ChannelSave): Promise<readonly number[]> {
   try {
     if (!row) return await createChannel(values, hasSeveralKeys);
-    return [(await call(api.channel.put({ id: row.id, ...changedBody(initial, values) }))).id];
+    const changed = changedBody(initial, values);
+    const body = holdsMany(changed)
+      ? overNewer(changed, initial, await call(api.channel({ id: String(row.id) }).get()))
+      : changed;
+    return [(await call(api.channel.put({ id: row.id, ...body }))).id];
   } catch (error) {
     throw atField(error);
   }
@@ -69,8 +73,17 @@ export function withoutSecrets<T extends { key?: string | undefined; setting?: s
   return {
     ...body,
     ...(body.key === undefined ? {} : { key: "<key>" }),
-    ...(body.setting === undefined
-      ? {}
-      : { setting: body.setting.replace(/(:\/\/)[^"/@]+@/g, "$1<user>:<password>@") }),
+    ...(body.setting === undefined ? {} : { setting: withoutPasswords(body.setting) }),
   };
+}
+
+/** Name and password end at the last "@" before the path: a password may hold one, and spaces. */
+function withoutPasswords(setting: string): string {
+  if (setting.trim() === "") return setting;
+  const hidden = "$1<user>:<password>@";
+  return JSON.stringify(JSON.parse(setting), (name, value: unknown) =>
+    typeof value === "string"
+      ? value.replace(name === "proxy" ? /(:\/\/)[^/?#]*@/ : /(:\/\/)[^/?#\s]*@/g, hidden)
+      : value,
+  );
 }

@@ -1,8 +1,10 @@
 // What the channel editor holds, made from a row and back into the body of a call.
 // Refuses to send what was not changed, and to lose settings that it has no field for.
+import { channelAddress } from "../../../src/shared/channel-address.ts";
 import type { ChannelGate } from "../../../src/shared/channel-gates.ts";
 import type { KeyMode } from "../../../src/shared/enums.ts";
 import { jsonObject } from "../../../src/shared/json-object.ts";
+import { rebasedJson, rebasedNames } from "../../lib/rebase.ts";
 import { namesOf } from "./row.ts";
 import type { ChannelRow } from "../../lib/wire.ts";
 
@@ -279,7 +281,7 @@ export function bodyOf(values: ChannelValues) {
     type: values.type,
     name: values.name.trim(),
     ...(values.key.trim() === "" ? {} : { key: values.key.trim() }),
-    base_url: trimmedBase(values.baseUrl),
+    base_url: channelAddress(values.type, values.baseUrl),
     openai_organization: values.organization.trim(),
     other: values.other.trim(),
     models: namesOf(values.models).join(","),
@@ -317,8 +319,38 @@ export function changedBody(before: ChannelValues, values: ChannelValues): Parti
   return changed.other === "" ? { ...changed, other: EMPTIED } : changed;
 }
 
-export function trimmedBase(text: string): string {
-  return text.trim().replace(/\/+$/, "");
+/** Fields that hold many things, by what parts them. */
+const MANY = {
+  setting: "json",
+  settings: "json",
+  model_mapping: "json",
+  status_code_mapping: "json",
+  param_override: "json",
+  header_override: "json",
+  models: ",",
+  group: ",",
+} as const satisfies Partial<Record<keyof ChannelBody, "json" | ",">>;
+type ManyName = keyof typeof MANY;
+
+const isMany = (name: string): name is ManyName => Object.hasOwn(MANY, name);
+
+/** Something of it may have been changed by somebody else while the editor was open. */
+export const holdsMany = (body: Partial<ChannelBody>): boolean => Object.keys(body).some(isMany);
+
+/** The changes over what the channel says now: others' entries in the same text stay. */
+export function overNewer(
+  body: Partial<ChannelBody>,
+  before: ChannelValues,
+  now: ChannelRow,
+): Partial<ChannelBody> {
+  const [old, newer] = [bodyOf(before), bodyOf(valuesOf(now))];
+  return Object.fromEntries(
+    Object.entries(body).map(([name, typed]) => {
+      if (!isMany(name)) return [name, typed];
+      const texts = [old[name], String(typed), newer[name]] as const;
+      return [name, MANY[name] === "json" ? rebasedJson(...texts) : rebasedNames(MANY[name], ...texts)];
+    }),
+  );
 }
 
 /** A JSON object, or nothing. */

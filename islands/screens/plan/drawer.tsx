@@ -92,10 +92,28 @@ function bodyOf(values: PlanValues) {
   };
 }
 
+/** Terms that say something only together: a price is one of a currency. */
+const TOGETHER: readonly (readonly (keyof PlanValues)[])[] = [
+  ["price", "currency"],
+  ["duration_unit", "duration_count"],
+];
+
+/** What the call of a change sends: a term that somebody else changed meanwhile stays as it now is. */
+function changedBody(before: PlanValues, values: PlanValues): Partial<ReturnType<typeof bodyOf>> {
+  const [old, body] = [bodyOf(before), bodyOf(values)];
+  const changed = new Set(
+    Object.keys(body).filter((name) => body[name as keyof typeof body] !== old[name as keyof typeof old]),
+  );
+  for (const terms of TOGETHER)
+    if (terms.some((name) => changed.has(String(name)))) for (const name of terms) changed.add(String(name));
+  return Object.fromEntries(Object.entries(body).filter(([name]) => changed.has(name)));
+}
+
 export default function PlanDrawer({ row, groups, currency, onClose, onSaved }: PlanDrawerProps) {
   const t = useT();
+  const initial = valuesOf(row, currency);
   const form = useForm<PlanValues>({
-    initial: valuesOf(row, currency),
+    initial,
     ...(row ? {} : { draftKey: "plan" }),
     validate: ({ title, price, currency: code, wallet_price: units, quota }) => {
       const minor = price.trim() === "" ? 0 : minorOf(price.trim(), code.trim());
@@ -110,7 +128,6 @@ export default function PlanDrawer({ row, groups, currency, onClose, onSaved }: 
       };
     },
   });
-  const body = bodyOf(form.values);
   return (
     <DrawerForm
       form={form}
@@ -120,14 +137,14 @@ export default function PlanDrawer({ row, groups, currency, onClose, onSaved }: 
       saveLabel={row ? t("common.save") : t("common.create")}
       onClose={onClose}
       onSave={async (saved) => {
-        if (row) await call(api.plan({ id: row.id }).put(bodyOf(saved)));
+        if (row) await call(api.plan({ id: row.id }).put(changedBody(initial, saved)));
         else await call(api.plan.post(bodyOf(saved)));
         onSaved();
       }}
       curl={() => ({
         method: row ? "PUT" : "POST",
         path: row ? `/api/plan/${row.id}` : "/api/plan/",
-        body,
+        body: row ? changedBody(initial, form.values) : bodyOf(form.values),
       })}
     >
       {row && row.running > 0 ? (

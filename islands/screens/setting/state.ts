@@ -9,11 +9,12 @@ import { api, call, failureMessage } from "../../lib/api.ts";
 import { readBoot, status } from "../../lib/boot.ts";
 import { replaceParts } from "../../lib/fresh-parts.ts";
 import { t } from "../../lib/i18n.ts";
-import { entryChanges, rebased } from "../../lib/price-entries.ts";
+import { entryChanges } from "../../lib/price-entries.ts";
 import type { EntryChange } from "../../lib/price-entries.ts";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { PricePlan } from "../../lib/wire.ts";
 import { titleOf } from "./names.ts";
+import { isOfMany, isPriceMap, overNewer } from "./over-newer.ts";
 import { problemOf } from "./problems.ts";
 
 type Texts = ReadonlyMap<string, string>;
@@ -181,18 +182,14 @@ async function saveOne(store: Store, key: string): Promise<boolean> {
   return true;
 }
 
-/** The maps of prices: theirs is the way of the price desk, whichever screen they are typed in. */
-const isPriceMap = (row: OptionRow | undefined): row is OptionRow =>
-  row !== undefined &&
-  (row.key === "PriceRules" ||
-    ((row.group === "prices" || row.key === "GroupRatio") && row.kind === "number_map"));
-
 const changesOf = ({ rows, value }: Store, key: string) =>
   entryChanges(key, rows.peek().get(key)?.value ?? "", value(key));
 
 /** What is no map goes to the option itself, which says why. */
-const isPlanned = (store: Store, key: string): boolean =>
-  isPriceMap(store.rows.peek().get(key)) && changesOf(store, key) !== undefined;
+const isPlanned = (store: Store, key: string): boolean => {
+  const row = store.rows.peek().get(key);
+  return row !== undefined && isPriceMap(row) && changesOf(store, key) !== undefined;
+};
 
 type PlanBody = Parameters<typeof api.price.plan.post>[0];
 
@@ -229,8 +226,25 @@ async function planPrices(store: Store, keys: readonly string[]): Promise<void> 
   }
 }
 
+const holdsMany = ({ rows, drafts }: Store): boolean =>
+  [...drafts.peek().keys()].some((key) => {
+    const row = rows.peek().get(key);
+    return row !== undefined && isOfMany(row);
+  });
+
 async function saveAll(store: Store): Promise<void> {
   if (store.isSaving.peek()) return;
+  if (holdsMany(store)) {
+    store.isSaving.value = true;
+    try {
+      await load(store);
+    } catch (error) {
+      toastFailure(error, "settings");
+      return;
+    } finally {
+      store.isSaving.value = false;
+    }
+  }
   const typed = inSavingOrder([...store.drafts.peek().keys()]);
   const planned = typed.filter((key) => isPlanned(store, key));
   const keys = typed.filter((key) => !planned.includes(key));
@@ -260,7 +274,7 @@ async function load({ rows, drafts, isWhole, read }: Store): Promise<void> {
   drafts.value = new Map(
     [...drafts.peek()].map(([key, typed]) => {
       const [before, now] = [known.get(key), all.find((row) => row.key === key)];
-      return [key, isPriceMap(now) ? rebased(key, before?.value ?? "", typed, now.value) : typed] as const;
+      return [key, overNewer(typed, before, now)] as const;
     }),
   );
   rows.value = new Map(all.map((row) => [row.key, row]));

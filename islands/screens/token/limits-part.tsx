@@ -3,10 +3,11 @@ import { useState } from "react";
 import { api, call } from "../../lib/api.ts";
 import { useCompleteChoices } from "../../lib/complete-choices.ts";
 import { status } from "../../lib/boot.ts";
-import { formatDollars, formatNumber } from "../../lib/format.ts";
+import { formatDollars, formatNumber, siteDisplay } from "../../lib/format.ts";
 import { useT } from "../../lib/i18n.ts";
 import { NumberField, Section, SwitchField, TextAreaField } from "../../ui/form.tsx";
 import type { TokenForm } from "./drawer-parts.tsx";
+import { modelNamesOf } from "./row.ts";
 import type { TokenPageData } from "./row.ts";
 
 /** From so many models on there is a search over them, and no more than these stand there at once. */
@@ -33,7 +34,7 @@ export function LimitsPart({ form, data }: { form: TokenForm; data: TokenPageDat
         hint={
           maxQuota === undefined
             ? t("token.maxQuotaHint")
-            : t("token.maxQuotaIs", { dollars: formatDollars(maxQuota / perUnit) })
+            : t("token.maxQuotaIs", { dollars: formatDollars(maxQuota / perUnit, siteDisplay()) })
         }
       />
       <SwitchField
@@ -79,7 +80,7 @@ function ModelPicker({
 }) {
   const t = useT();
   const [term, setTerm] = useState("");
-  const chosen = new Set(text.split(/[\s,]+/).filter((name) => name !== ""));
+  const chosen = new Set(modelNamesOf(text));
   const found = all.filter((name) => name.toLowerCase().includes(term.trim().toLowerCase()));
   const more = found.length - MOST_CHIPS;
   return (

@@ -79,6 +79,12 @@ export function valuesOf(row: TokenRow): TokenValues {
   };
 }
 
+/** Names between commas or line breaks: a name may hold a blank. */
+export function modelNamesOf(text: string): string[] {
+  const names = text.split(/[,，\r\n]+/).map((name) => name.trim());
+  return names.filter((name) => name !== "");
+}
+
 export function bodyOf(values: TokenValues) {
   return {
     name: values.name.trim(),
@@ -86,10 +92,7 @@ export function bodyOf(values: TokenValues) {
     unlimited_quota: values.unlimited,
     expired_time: secondsOf(values.expires) ?? -1,
     model_limits_enabled: values.limitModels,
-    model_limits: values.models
-      .split(/[\s,]+/)
-      .filter((name) => name !== "")
-      .join(","),
+    model_limits: modelNamesOf(values.models).join(","),
     allow_ips: values.ips.trim(),
     max_quota: values.maxQuota ?? 0,
     budget_quota: values.budget ?? 0,

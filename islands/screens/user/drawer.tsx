@@ -73,7 +73,7 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
         ...(amount === undefined ? {} : quotaBody(values)),
         ...(isLimitChanged ? { limits: limitChangesOf(values, changed) } : {}),
       };
-      if (Object.keys(body).length > 0) await call(api.user.put({ id: row.id, ...body }));
+      // The notes first: a refusal of them leaves the balance alone, and saving again changes it once.
       if (remark !== undefined || flagged !== undefined) {
         const notes = {
           ...(remark === undefined ? {} : { remark }),
@@ -81,6 +81,7 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
         };
         await call(api.user({ id: String(row.id) }).notes.put(notes));
       }
+      if (Object.keys(body).length > 0) await call(api.user.put({ id: row.id, ...body }));
     }
     toast({ text: t(isNew ? "user.created" : "common.saved", { name: username }) });
     onSaved();

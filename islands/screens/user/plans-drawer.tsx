@@ -53,7 +53,10 @@ export default function UserPlansDrawer({
   const { found, failure, read } = useUserPlans(row.id);
   const form = useForm<GiveValues>({
     initial: { plan: 0, reason: "" },
-    validate: ({ reason }) => (reason.trim() === "" ? { reason: t("plans.noReason") } : {}),
+    validate: ({ plan, reason }) => ({
+      ...(reason.trim() === "" ? { reason: t("plans.noReason") } : {}),
+      ...(plan === 0 ? { plan: t("plans.choose") } : {}),
+    }),
   });
 
   const end = async (plan: UserPlan, refund: boolean) => {
@@ -92,10 +95,6 @@ export default function UserPlansDrawer({
       saveLabel={t("plans.give")}
       onClose={onClose}
       onSave={async ({ plan, reason }) => {
-        if (plan === 0) {
-          form.fail("plan", t("plans.choose"));
-          return;
-        }
         await call(api.plan.user({ id: row.id }).post({ plan_id: plan, reason: reason.trim() }));
         const given = offers.find(({ id }) => id === plan);
         toast({ text: t("plans.given", { title: given?.title ?? "", name: row.username }) });

@@ -3,6 +3,7 @@ import {
   charactersIn,
   MAX_DISPLAY_NAME,
   MAX_PASSWORD,
+  MAX_REMARK,
   MAX_USERNAME,
   MIN_PASSWORD,
 } from "../../../src/shared/name-limits.ts";
@@ -86,9 +87,9 @@ export function valuesOf(row: UserRow | undefined): UserValues {
 
 /** Keys of what is wrong with names and password, by field. */
 export function accountProblems(
-  { username, display_name: displayName, password }: UserValues,
+  { username, display_name: displayName, password, remark }: UserValues,
   isNew: boolean,
-): Partial<Record<"username" | "display_name" | "password", string>> {
+): Partial<Record<"username" | "display_name" | "password" | "remark", string>> {
   const name = username.trim();
   return {
     ...(name === "" ? { username: "user.noUsername" } : {}),
@@ -98,5 +99,6 @@ export function accountProblems(
     ...(password !== "" && (charactersIn(password) < MIN_PASSWORD || charactersIn(password) > MAX_PASSWORD)
       ? { password: "user.badPassword" }
       : {}),
+    ...(charactersIn(remark) > MAX_REMARK ? { remark: "user.longRemark" } : {}),
   };
 }

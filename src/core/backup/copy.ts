@@ -55,8 +55,13 @@ const LOOK_MS = 20;
 
 /** Throws BackupRefused; a failure is noted in the database where that can be written. */
 export async function makeBackup(order: BackupOrder): Promise<MadeBackup> {
-  const { dir, nowMs } = order;
+  const { dir } = order;
   refuseNoSite(order);
+  // Older copies make room for a copy alone: what a person has to complete by hand replaces none.
+  if (order.prunesIn !== undefined && order.databaseUrl !== "" && !hasTool("pg_dump")) {
+    await noteFailure(order);
+    throw new BackupRefused("no_tool", { tool: "pg_dump" });
+  }
   const held = holdPlace(dir);
   try {
     removePartial(dir);
@@ -70,12 +75,17 @@ export async function makeBackup(order: BackupOrder): Promise<MadeBackup> {
     const removed = order.prunesIn ? removeSuperfluous(dir, installation, order.prunesIn) : 0;
     return { ...made, removed };
   } catch (error) {
-    const atSeconds = Math.floor(nowMs() / 1000);
-    await withDatabase(order, "write", (db) => noteFailedBackup(db, atSeconds)).catch(() => undefined);
+    await noteFailure(order);
     throw error;
   } finally {
     held.release();
   }
+}
+
+/** Where that can be written. */
+async function noteFailure(order: BackupOrder): Promise<void> {
+  const atSeconds = Math.floor(order.nowMs() / 1000);
+  await withDatabase(order, "write", (db) => noteFailedBackup(db, atSeconds)).catch(() => undefined);
 }
 
 function refuseNoSite({ dataDir, databaseUrl }: BackupOrder): void {

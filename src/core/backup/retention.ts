@@ -1,5 +1,5 @@
 // Which copies stay: the newest of each of seven days, four weeks and six months; the others make room.
-// Refuses to touch what it did not make: other names, other installations, and copies that it cannot read.
+// Refuses to touch what it did not make: other names, other installations, copies that it cannot read, and manifests beside which a person puts a dump.
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { bucketNumber, offsetSeconds } from "../../shared/local-time.ts";
@@ -43,7 +43,9 @@ export function removeSuperfluous(dir: string, installation: number, zone: strin
     .flatMap((name): Kept[] => {
       try {
         const manifest = readManifest(join(dir, name));
-        return manifest.installation === installation ? [{ name, createdAt: manifest.createdAt }] : [];
+        // One without a file is half a copy, completed by hand or never: it makes no room, and none is made of it.
+        const isOurs = manifest.installation === installation && manifest.database.file !== "";
+        return isOurs ? [{ name, createdAt: manifest.createdAt }] : [];
       } catch {
         return [];
       }

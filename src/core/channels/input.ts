@@ -2,6 +2,7 @@
 // Refuses JSON columns of the wrong shape, addresses that are none, names that are too long, and Vertex without region.
 import ipaddr from "ipaddr.js";
 import { RE2JS } from "re2js";
+import { channelAddress } from "../../shared/channel-address.ts";
 import { CHANNEL_GATES } from "../../shared/channel-gates.ts";
 import { readHeaderRules } from "../../shared/header-rules.ts";
 import { readRequestRules } from "../../shared/request-rules.ts";
@@ -239,8 +240,8 @@ function settingText(field: "setting" | "settings", text: string): string {
   return trimmed;
 }
 
-function baseUrlText(text: string): string {
-  const url = text.trim().replace(/\/+$/, "");
+function baseUrlText(type: number, text: string): string {
+  const url = channelAddress(type, text);
   if (url !== "" && (!URL.canParse(url) || !/^https?:\/\//i.test(url) || CONTROL.test(url))) {
     throw refuseField("base_url", "option_not_url");
   }
@@ -324,7 +325,7 @@ export function channelChanges(input: ChannelInput, before: ChannelRow | undefin
   set("name", input.name, nameText);
   set("openaiOrganization", input.openai_organization, trimmed);
   set("testModel", input.test_model, trimmed);
-  set("baseUrl", input.base_url, baseUrlText);
+  set("baseUrl", input.base_url, (text: string) => baseUrlText(type, text));
   set("models", input.models, modelsText);
   set("group", input.group, groupsText);
   set("modelMapping", input.model_mapping, modelMappingText);

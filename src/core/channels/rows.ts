@@ -1,5 +1,6 @@
 // A channel row as the hot path reads it: every text column parsed once, when the row changes.
 // A column that cannot be read is remembered as broken and fails the call that needs it.
+import { channelAddress } from "../../shared/channel-address.ts";
 import { CHANNEL_GATES } from "../../shared/channel-gates.ts";
 import type { ChannelGate } from "../../shared/channel-gates.ts";
 import { readHeaderRules } from "../../shared/header-rules.ts";
@@ -258,7 +259,7 @@ export function parseChannel(row: ChannelRow, keyRows: readonly ChannelKeyRow[],
     caps: capsOf(row),
     isCapped: hasCap(row) || keys.some(hasCap),
     organization: row.openaiOrganization ?? "",
-    baseUrl: row.baseUrl.trim().replace(/\/+$/, ""),
+    baseUrl: channelAddress(row.type, row.baseUrl),
     other: row.other,
     testModel: row.testModel ?? "",
     models: names(row.models),

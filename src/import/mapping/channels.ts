@@ -5,6 +5,7 @@ import { channelChanges, keysOf, namesOf } from "../../core/channels/input.ts";
 import type { ChannelInput } from "../../core/channels/input.ts";
 import type { NewKey } from "../../core/channels/key-rows.ts";
 import { sha256Hex } from "../../core/kit/seal.ts";
+import { channelAddress } from "../../shared/channel-address.ts";
 import { CHANNEL_GATES } from "../../shared/channel-gates.ts";
 import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
 import { jsonObject } from "../../shared/json-object.ts";
@@ -140,7 +141,7 @@ export function mapChannel(row: SourceRow, { family, notes, sums }: ChannelFacts
       ? oneApiChannel(row, number)
       : {
           type: number,
-          baseUrl: textOf(row, "base_url").trim().replace(/\/+$/, ""),
+          baseUrl: channelAddress(number, textOf(row, "base_url")),
           key: textOf(row, "key"),
           other: textOf(row, "other"),
         };

@@ -1,5 +1,6 @@
 // The channel numbers of one-api, which are not those of the later products, and what its `config` column holds.
 // Refuses to guess: a number that means nothing here comes switched off.
+import { channelAddress } from "../../shared/channel-address.ts";
 import type { SourceRow } from "../source.ts";
 import { objectOf, textOf } from "../values.ts";
 
@@ -77,7 +78,7 @@ function fromConfig(row: SourceRow, type: number): { key: string; other: string 
 export function oneApiChannel(row: SourceRow, number: number): OneApiChannel {
   const meaning = MEANINGS[number];
   const type = KEPT.has(number) ? number : meaning?.type;
-  const written = textOf(row, "base_url").trim().replace(/\/+$/, "");
+  const written = channelAddress(type ?? number, textOf(row, "base_url"));
   const address = written === "" ? (meaning?.baseUrl ?? "") : written;
   // It wrote no /v1 behind such an address; ours does.
   const baseUrl = meaning?.isBare === true ? address.replace(/\/v1$/, "") : address;

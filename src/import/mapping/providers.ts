@@ -13,19 +13,33 @@ export interface ProviderFacts {
   notes: Notes;
   seal: Sealer;
   now: number;
+  /** Short names that are in use, `TAKEN_SLUGS` to begin with; each provider adds its own. */
+  takenSlugs: Set<string>;
 }
 
 const SLUG = /^[a-z0-9](?:[a-z0-9-]{0,30})[a-z0-9]$/;
 /** A missing field passes these there, and fails them here. */
 const STRICTER = /"op"\s*:\s*"(?:ne|not_in|not_contains)"/;
 
+/** The same one, or what nobody has: built-in ways in, and others that differ by case alone, share one name space here. */
+function freeSlug(wanted: string, id: number, taken: Set<string>): string {
+  let slug = wanted;
+  for (let turn = id; taken.has(slug); turn++) slug = `${wanted.slice(0, 20)}-${turn}`;
+  taken.add(slug);
+  return slug;
+}
+
 export function mapProvider(
   row: SourceRow,
-  { notes, seal, now }: ProviderFacts,
+  { notes, seal, now, takenSlugs }: ProviderFacts,
 ): NewRow<"customProviders"> & { id: number } {
   const id = wholeOf(row, "id");
   notes.read("custom_oauth_providers");
-  const slug = textOf(row, "slug").trim().toLowerCase();
+  const wanted = textOf(row, "slug").trim().toLowerCase();
+  const slug = freeSlug(wanted, id, takenSlugs);
+  // Whoever is known by it is known by the new one; but the provider still sends people back to the old address.
+  if (slug !== wanted)
+    notes.add("custom_oauth_providers", "provider_name_taken", `${id} (${wanted} → ${slug})`);
   const paths = {
     userIdField: textOf(row, "user_id_field") || "sub",
     usernameField: textOf(row, "username_field") || "preferred_username",
@@ -57,7 +71,7 @@ export function mapProvider(
     slug,
     icon: /^([a-z0-9-]{1,40}|https:\/\/\S+)$/.test(textOf(row, "icon")) ? textOf(row, "icon") : "",
     // A rule that nobody can read must not let everybody in.
-    enabled: flagOf(row, "enabled") && !areOdd && isSlug && isPolicy && secret !== "",
+    enabled: flagOf(row, "enabled") && slug === wanted && !areOdd && isSlug && isPolicy && secret !== "",
     kind: "oauth2",
     clientId: textOf(row, "client_id").trim(),
     clientSecretSealed: seal.seal("user", secret),

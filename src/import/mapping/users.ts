@@ -84,7 +84,10 @@ export function isDeletedUser(row: SourceRow, family: Family): boolean {
 
 /** The first of the candidates that nobody has, which from now on is taken. */
 function claim(taken: Set<string>, wanted: string, id: number): string {
-  const value = taken.has(wanted) ? `${wanted}#${id}` : wanted;
+  let value = wanted;
+  // Somebody may be called as the candidate is.
+  for (let turn = 1; taken.has(value); turn++)
+    value = turn === 1 ? `${wanted}#${id}` : `${wanted}#${id}.${turn}`;
   taken.add(value);
   return value;
 }
@@ -213,13 +216,17 @@ export function mapUser(row: SourceRow, facts: UserFacts): MappedUser {
     if (isCapped) notes.add("users", "capped", `${id} (${column})`);
     return value;
   };
-  const quota = figure("quota");
+  const written = figure("quota");
   const usedQuota = figure("used_quota");
   const requestCount = figure("request_count");
   const plan = plans.get(id);
   const left = plan?.left ?? 0;
-  if (Math.abs(quota + usedQuota) > MAX_QUOTA || Math.abs(quota + left) > MAX_QUOTA)
-    notes.add("users", "quota_beyond", id);
+  // What a person was given in all, and what the plan adds to the balance, must be exact as well.
+  const quota = Math.max(
+    -MAX_QUOTA - Math.min(0, usedQuota, left),
+    Math.min(written, MAX_QUOTA - Math.max(0, usedQuota, left)),
+  );
+  if (quota !== written) notes.add("users", "quota_beyond", id);
   const accessToken = textOf(row, "access_token");
   const status = smallOf(row, "status", UserStatus.enabled);
   const group = textOf(row, "group") || "default";

@@ -1,6 +1,7 @@
 // Accounts and all that belongs to them alone: identities, factors, plans that run, keys, codes; and what their books begin with.
 // Refuses to read a table into memory as a whole, but for what decides who keeps a name: numbers and names of the accounts.
 import { randomBytes } from "node:crypto";
+import { TAKEN_SLUGS } from "../../core/users/providers/custom-rows.ts";
 import type { PlanTerms } from "../../core/plans/purchases.ts";
 import type { TablesContext } from "../context.ts";
 import { rowsFor } from "../insert.ts";
@@ -207,8 +208,9 @@ async function writeProviders(
   const { source, notes, seal, now, target } = context;
   const step = await target.begin("providers");
   const slugs = new Map<number, string>();
+  const takenSlugs = new Set(TAKEN_SLUGS);
   for await (const page of source.pages("custom_oauth_providers")) {
-    const providers = page.map((row) => mapProvider(row, { notes, seal, now }));
+    const providers = page.map((row) => mapProvider(row, { notes, seal, now, takenSlugs }));
     for (const { id, slug } of providers) slugs.set(id, slug);
     await step.write([rowsFor("customProviders", providers)]);
   }

@@ -117,7 +117,8 @@ export async function importLogs(
     const rows = mapped.flatMap(({ row }) => (row ? [row] : []));
     const sums = gathered(mapped.flatMap(({ sum }) => (sum ? [sum] : [])));
     for (const { hour, count } of sums)
-      if (count && (state.firstCall === 0 || hour < state.firstCall)) state.firstCall = hour;
+      // A row without a time says nothing of when the log begins.
+      if (count && hour > 0 && (state.firstCall === 0 || hour < state.firstCall)) state.firstCall = hour;
     const from = after;
     after = wholeOf(page.at(-1) as SourceRow, "id");
     dry?.add(sums, rows);

@@ -24,18 +24,22 @@ const STATUS_OF: Readonly<Record<FailureKind, string>> = {
   internal: "INTERNAL",
 };
 
-/** The time to wait stands in the details. */
-export function decodeFailure(status: number, body: unknown, retryAfter?: string | null): Failure {
-  const read = readErrorBody(body);
+/** Seconds that Google asks to wait, as text: they stand in the error's details. */
+export function retryDelay(body: unknown): string | undefined {
   const outer = Array.isArray(body) ? asObject(body[0]) : asObject(body);
   const details = asList(asObject(outer?.["error"])?.["details"]).map(asObject);
   const delay = details.map((item) => asString(item?.["retryDelay"])).find((word) => word !== undefined);
+  return delay?.replace(/s$/, "");
+}
+
+export function decodeFailure(status: number, body: unknown, retryAfter?: string | null): Failure {
+  const read = readErrorBody(body);
   const plain = typeof body === "string";
   return upstreamFailure({
     status,
     ...read,
     message: plain ? "" : read.message,
-    retryAfter: retryAfter ?? delay?.replace(/s$/, ""),
+    retryAfter: retryAfter ?? retryDelay(body),
   });
 }
 

@@ -9,7 +9,8 @@ import { asObject } from "../json.ts";
  *
  * prompt_tokens contains cached, audio and image tokens; completion_tokens contains reasoning, audio and image tokens.
  * Known deviations: DeepSeek counts cache reads in prompt_cache_hit_tokens; OpenRouter and resellers add cache writes
- * to prompt_tokens_details; xAI leaves reasoning out of completion_tokens, which shows in its total.
+ * to prompt_tokens_details; others leave reasoning out of completion_tokens, which shows in the total, or in there being more
+ * of it. Perplexity's deep research bills its reasoning, and as input what it read, beside prompt, completion and total.
  */
 export function decodeUsage(raw: unknown): Usage | null {
   const wire = asObject(raw);
@@ -46,7 +47,10 @@ export function decodeUsage(raw: unknown): Usage | null {
   usage.input.fresh = left;
 
   const reasoning = boundedCount(outDetails?.["reasoning_tokens"] ?? wire["reasoning_tokens"]);
-  const outside = reasoning > 0 && total === prompt + completion + reasoning;
+  const isResearch = boundedCount(wire["reasoning_tokens"]) > 0 && boundedCount(wire["citation_tokens"]) > 0;
+  if (isResearch) usage.input.fresh += boundedCount(wire["citation_tokens"]);
+  const inTotal = total === prompt + completion + reasoning;
+  const outside = reasoning > 0 && (inTotal || isResearch || reasoning > completion);
   left = completion;
   usage.output.thinking = outside ? reasoning : take(reasoning);
   usage.output.audio = take(outDetails?.["audio_tokens"]);

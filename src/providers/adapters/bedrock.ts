@@ -48,16 +48,29 @@ function baseOf(call: AdapterCall, region: string): string {
   return `https://bedrock-runtime.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
 }
 
+/** What the channel sends besides; Anthropic's version and betas stand in the body here. */
+function ownHeaders({ headers }: AdapterCall): Record<string, string> {
+  const { "anthropic-version": _version, "anthropic-beta": _betas, ...own } = headers;
+  return own;
+}
+
+/** AWS wants its own names signed; others may be changed on the way, and would break the signature. */
+function signedHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const isSigned = (name: string): boolean =>
+    name === "content-type" || name === "accept" || name.startsWith("x-amz");
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => isSigned(name)));
+}
+
 async function send(call: AdapterCall, action: string, body: unknown): Promise<Response> {
   const key = parseBedrockKey(call.key);
   const id = encodeURIComponent(bedrockModelId(call.model, key.region));
   const url = new URL(`${baseOf(call, key.region)}/model/${id}/${action}`);
   const text = JSON.stringify(body);
   const accept = call.isStream ? EVENT_STREAM : "application/json";
-  const headers: Record<string, string> = { "content-type": "application/json", accept };
+  const headers: Record<string, string> = { ...ownHeaders(call), "content-type": "application/json", accept };
   if (key.secretKey === "") headers["authorization"] = `Bearer ${key.accessKey}`;
   else {
-    const request = { method: "POST", url: url.href, headers, body: text };
+    const request = { method: "POST", url: url.href, headers: signedHeaders(headers), body: text };
     Object.assign(headers, signAws(request, { ...key, service: "bedrock" }, call.nowMs()));
   }
   const { signal } = call;

@@ -92,6 +92,17 @@ function workflowEnd(
   return [...rest, ...writer.finish(reason, status ?? null, emptyUsage())];
 }
 
+/** Trouble of the operator's own account at the model's provider, which Dify answers as if the request were wrong. */
+const ACCOUNT_TROUBLE: Readonly<Record<string, number>> = {
+  provider_quota_exceeded: 402,
+  provider_not_initialize: 403,
+};
+
+/** The status that an error means. */
+export function difyStatus(status: number, code: string): number {
+  return ACCOUNT_TROUBLE[code] ?? status;
+}
+
 export async function* streamedAnswer(response: Response, mode: DifyMode): AsyncGenerator<CanonicalEvent> {
   const writer = eventWriter();
   const tags = thinkTags();
@@ -125,7 +136,7 @@ export async function* streamedAnswer(response: Response, mode: DifyMode): Async
       case "error": {
         yield* writer.text(tags.end());
         const code = asString(wire["code"]) ?? "error";
-        const status = asNumber(wire["status"]) ?? 500;
+        const status = difyStatus(asNumber(wire["status"]) ?? 500, code);
         yield* writer.fail(streamFailure(status, code, asString(wire["message"]) ?? code));
         break;
       }

@@ -4,7 +4,7 @@ import { asObject, asString, parseJson } from "../../protocol/json.ts";
 import type { Adapter, AdapterCall } from "../adapter.ts";
 import { answerOf, chatResponse, errorResponse, post } from "../adapter-kit.ts";
 import { decodeChatRequest } from "./chat-request.ts";
-import { streamedAnswer, completeAnswer } from "./dify-answer.ts";
+import { completeAnswer, difyStatus, streamedAnswer } from "./dify-answer.ts";
 import { difyRequest } from "./dify-request.ts";
 
 /** The three kinds of apps, each with a path of its own. */
@@ -43,7 +43,7 @@ async function refusalOf(response: Response): Promise<Refused> {
   const message = asString(body?.["message"]) ?? text;
   const { status, headers } = response;
   const answer = errorResponse(
-    status,
+    difyStatus(status, code),
     message,
     code || status,
     code || undefined,

@@ -88,7 +88,7 @@ async function fullAnswer(
   if (response.status !== 200) return response;
   const body = await answerOf(response);
   const error = errorIn(body);
-  return error ? reportedErrorResponse(error) : read(body);
+  return error ? reportedErrorResponse(error, response) : read(body);
 }
 
 async function embeddings(call: AdapterCall): Promise<Response> {

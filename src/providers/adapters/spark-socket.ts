@@ -81,7 +81,7 @@ export async function* framesOf(
   url: string,
   body: unknown,
   signal: AbortSignal,
-  proxy: string,
+  { proxy, headers }: { proxy: string; headers: Record<string, string> },
 ): AsyncGenerator<string> {
   signal.throwIfAborted();
   const queue: string[] = [];
@@ -89,7 +89,7 @@ export async function* framesOf(
   let wake: () => void = () => {};
   let isOver = false;
   let problem: Error | undefined;
-  const socket = openSocket(url, { perMessageDeflate: false, ...(proxy === "" ? {} : { proxy }) });
+  const socket = openSocket(url, { perMessageDeflate: false, headers, ...(proxy === "" ? {} : { proxy }) });
   const end = (error?: Error): void => {
     isOver = true;
     problem ??= error;

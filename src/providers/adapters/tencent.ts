@@ -12,7 +12,7 @@ import {
   errorResponse,
   eventsOf,
   eventWriter,
-  jsonResponse,
+  refusedAs,
   keyParts,
   readJson,
   streamFailure,
@@ -142,6 +142,7 @@ function send(call: AdapterCall, body: string): Promise<Response> {
     timestamp,
   });
   const headers = {
+    ...call.headers,
     "content-type": CONTENT_TYPE,
     authorization,
     "x-tc-action": ACTION,
@@ -159,13 +160,14 @@ export async function tencent(call: AdapterCall): Promise<Response> {
   const body = await readJson(response);
   const wire = asObject(body["Response"]);
   if (!wire && response.status === 200) throw badAnswer();
-  if (!wire) return jsonResponse(body, response.status);
+  if (!wire) return refusedAs(body, response);
   const error = asObject(wire["Error"]);
   if (error) {
     const code = asString(error["Code"]) ?? "";
     const status = response.status === 200 ? tencentStatus(code) : response.status;
     const type = status === 402 ? "insufficient_quota" : "tencent_error";
-    return errorResponse(status, asString(error["Message"]) ?? "", code, type);
+    const retryAfter = response.headers.get("retry-after");
+    return errorResponse(status, asString(error["Message"]) ?? "", code, type, retryAfter);
   }
   const choice = asObject(asList(wire["Choices"])[0]);
   if (!choice) throw badAnswer();

@@ -3,6 +3,7 @@
 // Refuses channels without a region, and keys that are no service account.
 import type { JsonObject } from "../../protocol/canonical.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../../protocol/json.ts";
+import { retryDelay } from "../../protocol/gemini/failure.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Adapter, AdapterCall } from "../adapter.ts";
 import { answerOf, errorResponse } from "../adapter-kit.ts";
@@ -13,6 +14,8 @@ import { accessToken, forgetToken, parseServiceAccount } from "./google-token.ts
 import type { ServiceAccount } from "./google-token.ts";
 
 const ANTHROPIC_VERSION = "vertex-2023-10-16";
+/** Several regions at once have hosts of another form than one. */
+const MULTI_REGIONS: ReadonlySet<string> = new Set(["us", "eu"]);
 const REGION = /^[a-z][a-z0-9-]*$/;
 
 /** Anthropic's dated names carry the date behind an @ here. */
@@ -38,8 +41,9 @@ export function regionOf(other: string, requestedModel: string, model: string): 
 function hostOf(call: AdapterCall, region: string): string {
   const own = call.channel.baseUrl.trim().replace(/\/+$/, "");
   if (own !== "") return own;
-  return region === "global"
-    ? "https://aiplatform.googleapis.com"
+  if (region === "global") return "https://aiplatform.googleapis.com";
+  return MULTI_REGIONS.has(region)
+    ? `https://aiplatform.${region}.rep.googleapis.com`
     : `https://${region}-aiplatform.googleapis.com`;
 }
 
@@ -88,7 +92,7 @@ async function refusal(response: Response): Promise<Response> {
   const type = asString(error?.["status"]) ?? asString(error?.["type"]);
   // Google's message repeats project and account; what of it may be shown is the relay's to clear.
   const message = (asString(error?.["message"]) ?? "").replace(/\bprojects\/[\w-]+/g, "projects/[project]");
-  const retryAfter = response.headers.get("retry-after");
+  const retryAfter = response.headers.get("retry-after") ?? retryDelay(body);
   return errorResponse(response.status, message, type ?? response.status, type, retryAfter);
 }
 

@@ -11,6 +11,7 @@ import {
   errorResponse,
   eventWriter,
   jsonResponse,
+  refusedAs,
   keyParts,
   post,
   readJson,
@@ -143,6 +144,12 @@ function requestOf(call: AdapterCall, appId: string, domain: string): JsonObject
   };
 }
 
+/** What a handshake carries: nothing of how a body is framed. */
+function headersOf({ headers }: AdapterCall): Record<string, string> {
+  const { "content-type": _type, accept: _accept, "accept-encoding": _encoding, ...own } = headers;
+  return own;
+}
+
 async function overSocket(call: AdapterCall): Promise<Response> {
   const [appId = "", apiSecret = "", apiKey = ""] = keyParts(call.key, 3);
   const { path, domain } = sparkTarget(call.model, call.channel.other);
@@ -150,7 +157,7 @@ async function overSocket(call: AdapterCall): Promise<Response> {
   const url = signSpark(`${base}${path}`, apiSecret, apiKey, call.nowMs());
   const body = requestOf(call, appId, domain);
   await call.reach?.(url);
-  const frames = framesOf(url, body, call.signal, call.proxy ?? "");
+  const frames = framesOf(url, body, call.signal, { proxy: call.proxy ?? "", headers: headersOf(call) });
   const events = eventsFrom(frames);
   // The first frame decides whether this is an answer at all: an error before it is one of the attempt.
   const first = await events.next();
@@ -181,13 +188,13 @@ async function overHttp(call: AdapterCall): Promise<Response> {
     // Codes are told beside or inside of `error`, and the status alone does not say whose trouble it is.
     const error = errorIn(asObject(body["error"]) ?? body);
     const isKnown = error !== undefined && response.status !== 401 && Number(error.code) >= 10_000;
-    return isKnown ? reportedErrorResponse(error) : jsonResponse(body, response.status);
+    return isKnown ? reportedErrorResponse(error, response) : refusedAs(body, response);
   }
   if ((response.headers.get("content-type") ?? "").includes("event-stream"))
     return checkedStream(response, { error: errorIn });
   const body = await readJson(response);
   const error = errorIn(body);
-  return error ? reportedErrorResponse(error) : jsonResponse(body);
+  return error ? reportedErrorResponse(error, response) : jsonResponse(body);
 }
 
 export async function xunfei(call: AdapterCall): Promise<Response> {

@@ -24,6 +24,8 @@ export interface UpstreamRequest {
   body: string | Uint8Array<ArrayBuffer> | FormData;
   /** Makes the call where the provider has a protocol of its own; address, headers and body are then its business. */
   adapter?: (send: UpstreamFetch, signal: AbortSignal, underWay: () => void) => Promise<Response>;
+  /** Puts right what the provider is known to count wrong in its answers. */
+  correct?: (response: Response) => Promise<Response>;
   /** Address of an outgoing proxy; "" = none. */
   proxy: string;
   /** Judges each address before it is called. */
@@ -417,6 +419,7 @@ export async function attempt({
       const failed = upstreamFailure({ dialect, channel, status: response.status, body, retryAfter });
       throw withUsage(failed, dialect, body);
     }
+    if (request.correct) response = await request.correct(boundedAnswer(response, limits.maxAnswerBytes));
   } catch (error) {
     settled();
     if (error instanceof AttemptFailure) throw error;

@@ -17,6 +17,14 @@ export const MAX_KEYS_ASKED = 20;
 /** What is asked of a channel without naming a model: lists, balances, tasks. It rests by itself, and no model with it. */
 export const NO_MODEL = "";
 
+/** Those that may be asked: what somebody switched off never is, what went off by itself only where nothing else is there. */
+export function askableKeys(channel: Channel): ChannelKey[] {
+  const all = channel.keys.map((key, keyIndex) => ({ key, keyIndex }));
+  const statusOf = ({ keyIndex }: ChannelKey) => channel.keyRows[keyIndex]?.status;
+  const on = all.filter((key) => statusOf(key) === KeyStatus.on);
+  return on.length > 0 ? on : all.filter((key) => statusOf(key) === KeyStatus.autoOff);
+}
+
 /**
  * The keys in the order in which they are asked: those that rest, for this model or for all, come last. No turn of theirs is
  * taken from calls.
@@ -27,11 +35,7 @@ export function keysInOrder(
   model: string = NO_MODEL,
 ): ChannelKey[] {
   const nowMs = clock.monotonicMs();
-  const all = channel.keys.map((key, keyIndex) => ({ key, keyIndex }));
-  const statusOf = ({ keyIndex }: ChannelKey) => channel.keyRows[keyIndex]?.status;
-  const on = all.filter((key) => statusOf(key) === KeyStatus.on);
-  // What somebody switched off is never asked; what went off by itself only where nothing else is there.
-  const keys = on.length > 0 ? on : all.filter((key) => statusOf(key) === KeyStatus.autoOff);
+  const keys = askableKeys(channel);
   const isFit = ({ keyIndex }: ChannelKey) => !keyring.restOf(channel, keyIndex, model, nowMs);
   const fit = keys.filter(isFit);
   const resting = keys.filter((key) => !isFit(key));
@@ -82,8 +86,8 @@ export async function askWithKeys<T>(
   channel: Channel,
   ask: (key: string) => Promise<T>,
   isEnough?: (answer: T) => boolean,
-): Promise<T> {
-  const { answer, refused } = await askInTurn(keysInOrder(deps, channel), ask, isEnough);
-  for (const { keyIndex, failed } of refused) restKey(deps, { channel, keyIndex }, NO_MODEL, failed);
-  return answer;
+): Promise<{ answer: T; refused: readonly RefusedKey[] }> {
+  const found = await askInTurn(keysInOrder(deps, channel), ask, isEnough);
+  for (const { keyIndex, failed } of found.refused) restKey(deps, { channel, keyIndex }, NO_MODEL, failed);
+  return found;
 }

@@ -5,6 +5,7 @@ import type { Deps } from "../../core/deps.ts";
 import type { Adapter, AdapterCall } from "../../providers/adapter.ts";
 import { ADAPTERS } from "../../providers/adapters.ts";
 import type { FoundRoute } from "../../providers/address.ts";
+import { correctedAnswer } from "../../providers/corrected-usage.ts";
 import type { Ruled } from "../../providers/apply-rules.ts";
 import type { ProviderRow } from "../../providers/define.ts";
 import { buildUpstreamRequest } from "../../providers/request.ts";
@@ -144,6 +145,7 @@ export function upstreamRequest(
     proxy: typeof channel.setting.proxy === "string" ? channel.setting.proxy : "",
     reach: (url) => context.reach.target(url, channel),
   };
+  if (row.countsReasoningInTotal) request.correct = correctedAnswer;
   if (!needsAdapter(row, found)) return request;
   const adapter = adapterOf(row, found);
   if (!adapter) throw unserved(call);

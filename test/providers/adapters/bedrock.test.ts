@@ -51,6 +51,22 @@ test("Claude is asked in its own dialect, under its Bedrock name, and answers un
   expect(answer.usage.output.text).toBe(7);
 });
 
+test("the channel's own headers go along, AWS's among them signed", async () => {
+  const call = claude(
+    {},
+    { more: { headers: { "x-amzn-trace-id": "t-1", "x-own": "rule", "anthropic-version": "1" } } },
+  );
+  expect(text(await whole(call))).toBe("Hello world");
+  const { headers } = last();
+  expect([headers.get("x-own"), headers.get("x-amzn-trace-id"), headers.get("anthropic-version")]).toEqual([
+    "rule",
+    "t-1",
+    null,
+  ]);
+  const signed = /SignedHeaders=([^,]+)/.exec(headers.get("authorization") ?? "")?.[1];
+  expect(signed).toBe("accept;content-type;host;x-amz-date;x-amzn-trace-id");
+});
+
 test("Claude's stream comes out of its binary wrapping event by event, without the service's own figures", async () => {
   const response = await perform(claude({}, { isStream: true }));
   const wire = await response.text();

@@ -65,6 +65,12 @@ describe("signature and address", () => {
 });
 
 describe("the socket", () => {
+  test("is opened with the channel's own headers", async () => {
+    const headers = { "x-own": "rule", "content-type": "application/json" };
+    expect(text(await whole(spark({}, { more: { headers } })))).toBe("Hello world");
+    expect(fake.own).toEqual(["rule"]);
+  });
+
   test("answers, whole and streamed, with thoughts and usage", async () => {
     const settings = { temperature: 0.5, max_tokens: 9, user: "u-1" };
     for (const answer of [await whole(spark(settings)), await streamed(spark(settings))]) {

@@ -233,7 +233,7 @@ test("regions come from the channel: one, or a map by model with a default", () 
 
 test("the region names the host, and the worldwide one has none in its name", async () => {
   const hosts: string[] = [];
-  for (const other of ["europe-west4", "global", '{"default":"us-east5","asked":"asia-east1"}']) {
+  for (const other of ["europe-west4", "global", "us", "eu", '{"default":"us-east5","asked":"asia-east1"}']) {
     const fetch = (url: string, init: RequestInit): Promise<Response> => {
       if (url.startsWith(upstream.url)) return globalThis.fetch(url, init);
       hosts.push(new URL(url).host + new URL(url).pathname.split("/")[5]);
@@ -246,6 +246,8 @@ test("the region names the host, and the worldwide one has none in its name", as
   expect(hosts).toEqual([
     "europe-west4-aiplatform.googleapis.comeurope-west4",
     "aiplatform.googleapis.comglobal",
+    "aiplatform.us.rep.googleapis.comus",
+    "aiplatform.eu.rep.googleapis.comeu",
     "asia-east1-aiplatform.googleapis.comasia-east1",
   ]);
 });

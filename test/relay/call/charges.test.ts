@@ -251,3 +251,29 @@ describe("a client that leaves", () => {
     expect(charge.other["estimated"]).toBeUndefined();
   });
 });
+
+test("reasoning that xAI counts in the total alone is charged, and what clients read is what is charged", async () => {
+  const model = "grok-3-mini-beta";
+  await g.app.createChannel({ type: 48, baseUrl: g.upstream.url, models: model });
+  const reported = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 1015 };
+  const detailed = { ...reported, completion_tokens_details: { reasoning_tokens: 1000 } };
+  for (const usage of [reported, detailed])
+    for (const streams of [false, true]) {
+      g.upstream.script(streams ? stream(["Hi"], { usage }) : answer("Hi", { usage }));
+      let text = "";
+      const charge = await g.charged(async () => {
+        const body = {
+          model,
+          stream: streams,
+          ...(streams ? { stream_options: { include_usage: true } } : {}),
+        };
+        text = await (await g.chat(body)).text();
+      });
+      expect(charge).toMatchObject({ promptTokens: 10, completionTokens: 1005 });
+      expect([
+        streams,
+        text.includes('"completion_tokens":1005'),
+        text.includes('"completion_tokens":5,'),
+      ]).toEqual([streams, true, false]);
+    }
+});

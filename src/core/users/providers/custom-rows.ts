@@ -47,7 +47,7 @@ export interface CustomProviderInput {
 }
 
 /** Ids of built-in rows, and words that addresses below /oauth and /api/oauth have. */
-const TAKEN_SLUGS: ReadonlySet<string> = new Set(
+export const TAKEN_SLUGS: ReadonlySet<string> = new Set(
   "github linuxdo linux-do linux_do oidc google discord wechat telegram email state start bind login callback password passkey".split(
     " ",
   ),

@@ -13,6 +13,8 @@ export interface SparkFake {
   url: string;
   /** Path of each signed handshake and, behind it, each body. */
   seen: { path: string; body: Json }[];
+  /** What each handshake that was answered said in `x-own`. */
+  own: (string | null)[];
   /** Bodies at the HTTP address. */
   posted: Json[];
   /** Settles when a socket is closed. */
@@ -93,6 +95,7 @@ export function startSparkFake(): SparkFake {
   const closed = Promise.withResolvers<void>();
   const seen: SparkFake["seen"] = [];
   const posted: Json[] = [];
+  const own: SparkFake["own"] = [];
   const server: Server<{ path: string }> = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -111,6 +114,7 @@ export function startSparkFake(): SparkFake {
         return answer(body);
       }
       if (!isSigned(url)) return Response.json({ message: "HMAC signature does not match" }, { status: 401 });
+      own.push(request.headers.get("x-own"));
       if (self.upgrade(request, { data: { path: url.pathname } })) return undefined;
       return new Response("no socket", { status: 400 });
     },
@@ -128,6 +132,7 @@ export function startSparkFake(): SparkFake {
   return {
     url: `http://127.0.0.1:${server.port}`,
     seen,
+    own,
     posted,
     closed: closed.promise,
     asked: asked.promise,

@@ -251,12 +251,8 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
 
   test("what a person closed does not come back by itself, however long its cause lasts", async () => {
     const { channels } = app.deps.db.t;
-    const [channel] = await app.deps.db.orm
-      .insert(channels)
-      .values({ name: "off", type: 1, status: ChannelStatus.autoDisabled, key: "" })
-      .returning();
-    const subject = String(channel?.id);
-    await app.deps.routing.refresh([channel?.id ?? 0]);
+    const id = await app.createChannel({ name: "off", status: ChannelStatus.autoDisabled });
+    const subject = String(id);
     const open = async () => {
       await app.services.looks.look();
       return (await list("kind=channel")).items.filter((item) => item.subject === subject);

@@ -34,6 +34,7 @@ const RULES: Record<string, readonly string[]> = {
   "src/core/options": ["src/core/kit", "src/db", "src/shared", "drizzle"],
   "src/core/prices": [
     "src/core/deps.ts",
+    "src/core/kit",
     "src/core/logs",
     "src/core/options",
     "src/core/plans",

@@ -27,16 +27,29 @@ function localTime(atMs: number, zone: string): { minute: number; day: number } 
   return { minute: local - day * MINUTES_PER_DAY, day: (((day + 4) % 7) + 7) % 7 };
 }
 
+type Minutes = readonly [start: number, end: number];
+const minutesKnown = new WeakMap<readonly string[], readonly Minutes[]>();
+
+/** Hours as minutes, read once: entries are asked at many moments. */
+function rangesOf(hours: readonly string[]): readonly Minutes[] {
+  let ranges = minutesKnown.get(hours);
+  if (!ranges) {
+    ranges = hours.map((range) => {
+      const [from = "", to = ""] = range.split("-");
+      return [minutesOf(from), minutesOf(to)] as const;
+    });
+    minutesKnown.set(hours, ranges);
+  }
+  return ranges;
+}
+
 /** `days` are those on which an hour begins: what passes midnight belongs to the day before. */
 function isHour({ hours, days, tz = "UTC" }: PriceCondition, atMs: number): boolean {
   if (!hours && !days) return true;
   const { minute, day } = localTime(atMs, tz);
   const isDay = (offset: number) => !days || days.includes(WEEK_DAYS[(day + 7 - offset) % 7] ?? "sun");
   if (!hours) return isDay(0);
-  return hours.some((range) => {
-    const [from = "", to = ""] = range.split("-");
-    const start = minutesOf(from);
-    const end = minutesOf(to);
+  return rangesOf(hours).some(([start, end]) => {
     if (start < end) return minute >= start && minute < end && isDay(0);
     return (minute >= start && isDay(0)) || (minute < end && isDay(1));
   });

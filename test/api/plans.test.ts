@@ -5,7 +5,7 @@ import { and, eq } from "drizzle-orm";
 import { audit } from "../../src/core/ledger/audit.ts";
 import { hourOf } from "../../src/core/ledger/items.ts";
 import { refundSteps } from "../../src/core/ledger/refund.ts";
-import { receivePayment } from "../../src/core/payments/orders.ts";
+import { completeOrder, orderOf, receivePayment } from "../../src/core/payments/orders.ts";
 import { RAILS } from "../../src/core/payments/rails.ts";
 import { markPending } from "../../src/core/payments/orders.ts";
 import type { PaymentRail } from "../../src/core/payments/rail.ts";
@@ -468,6 +468,21 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       .then(({ body }) => body);
     expect(data.items.map(({ status }) => status)).toEqual(["review", "success"]);
     expect(data.items.every(({ plan }) => plan !== "")).toBe(true);
+    // Who completes it by hand has seen that it is one too many.
+    const by = {
+      id: root.id,
+      username: "root",
+      role: Role.root,
+      address: "",
+      userAgent: "",
+      authMethod: "session",
+    } as const;
+    await completeOrder(app.deps, by, { tradeNo: two, reason: "the money came", isProRata: false });
+    expect((await orderOf(app.deps, two))?.status).toBe("credited");
+    expect((await running()).map(({ title, status }) => [title, status])).toEqual([
+      [`plan ${titles - 1}`, "waiting"],
+      [`plan ${titles - 1}`, "active"],
+    ]);
   });
 
   test("money that goes back ends the plan; what was used of it is owed once all of it went back; a lost dispute is the same", async () => {

@@ -1,7 +1,9 @@
 // Comparing prices with a source over the wire: every way in which a host misbehaves has a sentence of its own, only root makes the
 // server fetch, and what was taken is the base of the next comparison.
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { eq } from "drizzle-orm";
+import { planPrices } from "../../src/core/prices/plan.ts";
+import { comparePrices } from "../../src/core/prices/sync.ts";
 import { fetchInstance, fetchSource } from "../../src/core/prices/sources/fetch.ts";
 import { createGuard } from "../../src/net/guard.ts";
 import { Failure } from "../../src/shared/failures.ts";
@@ -66,6 +68,34 @@ describe.each(DATABASE_KINDS)("comparing prices on %s", (database) => {
     user = await app.createUser();
   });
   afterAll(() => app.close());
+
+  test("a comparison and a plan of long rows let others come to their turn between any two names", async () => {
+    const names = Array.from({ length: 40 }, (_, at) => `long-${at}`);
+    const data = names.map((id) => ({ id, pricing: { prompt: "0.000001", completion: "0.000002" } }));
+    // Each look at the clock finds a step that took long.
+    let nowMs = 0;
+    const clock = spyOn(performance, "now").mockImplementation(() => (nowMs += 20));
+    const turnsOf = async (work: Promise<unknown>): Promise<number> => {
+      let turns = 0;
+      let isDone = false;
+      const count = () => {
+        turns += 1;
+        if (!isDone) setImmediate(count);
+      };
+      setImmediate(count);
+      await work.finally(() => (isDone = true));
+      return turns;
+    };
+    try {
+      const text = JSON.stringify({ data });
+      const compared = comparePrices(app.deps, { source: "openrouter", text, strip: [] });
+      expect(await turnsOf(compared)).toBeGreaterThanOrEqual(names.length * 2);
+      const changes = names.map((name) => ({ key: "ModelRatio", name, after: 1 }));
+      expect(await turnsOf(planPrices(app.deps, { changes, days: 0 }))).toBeGreaterThanOrEqual(names.length);
+    } finally {
+      clock.mockRestore();
+    }
+  });
 
   const call = async <T>(path: string, body: unknown, as = root) =>
     (await app.call<Wire<T>>("POST", `/api/price${path}`, body, as)).body;

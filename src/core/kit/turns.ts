@@ -6,6 +6,21 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
+/** Long enough to be worth a turn, short enough that nobody waits for it. */
+const TURN_MS = 8;
+
+/**
+ * To be awaited at each step of work whose steps may take any time: lets the others come to their turn once the last one is
+ * longer ago than that.
+ */
+export function pacer(): () => Promise<void> | undefined {
+  let began = performance.now();
+  return () => {
+    if (performance.now() - began < TURN_MS) return undefined;
+    return nextTurn().then(() => void (began = performance.now()));
+  };
+}
+
 type Results<Starts extends readonly (() => Promise<unknown>)[]> = {
   -readonly [At in keyof Starts]: Awaited<ReturnType<Starts[At]>>;
 };

@@ -235,13 +235,19 @@ function* eventSteps(tx: Orm, deps: PaymentDeps, payment: Payment, verdict: stri
 }
 
 /** Credit and its row of the log, for an order whose state has just become `credited`. */
-function* creditOrderSteps(tx: Orm, deps: PaymentDeps, credit: CreditSteps, order: OrderRow): Steps<void> {
+function* creditOrderSteps(
+  tx: Orm,
+  deps: PaymentDeps,
+  credit: CreditSteps,
+  order: OrderRow,
+  isByHand = false,
+): Steps<void> {
   const { users } = deps.db.t;
   const { userId } = order;
   const terms = orderedPlan(order);
   if (terms) {
     const work = { tx, deps, credit, userId, now: nowSeconds(deps) };
-    yield* beginOrdered(work, deps.options, terms, order.tradeNo);
+    yield* beginOrdered(work, deps.options, terms, { tradeNo: order.tradeNo, isByHand });
     yield* inviteRewardSteps(tx, deps, order);
     return;
   }
@@ -436,7 +442,7 @@ export async function completeOrder(
         .returning({ id: orders.id }),
     );
     if (changed.length === 0) throw refuse("order_not_open");
-    yield* creditOrderSteps(tx, deps, credit, order);
+    yield* creditOrderSteps(tx, deps, credit, order, true);
     if (debitedQuota > 0)
       yield* credit({
         userId: order.userId,

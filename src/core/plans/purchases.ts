@@ -90,6 +90,8 @@ interface Begin {
   source: "wallet" | "order" | "admin";
   tradeNo?: string;
   paidQuota?: number;
+  /** However many of the plan the account has. */
+  isUnlimited?: boolean;
 }
 
 /**
@@ -100,12 +102,13 @@ function* beginPlan(
   work: PlanWork,
   purse: Purse,
   terms: PlanTerms,
-  { source, tradeNo = "", paidQuota = 0 }: Begin,
+  { source, tradeNo = "", paidQuota = 0, isUnlimited = false }: Begin,
 ): Steps<UserPlanRow> {
   const { tx, deps, userId, now } = work;
   const { userPlans } = deps.db.t;
   const { maxPerUser, ...kept } = terms;
-  if (maxPerUser > 0 && (yield* purchasesOf(work, terms.planId)) >= maxPerUser) throw refuse("plan_limit");
+  if (!isUnlimited && maxPerUser > 0 && (yield* purchasesOf(work, terms.planId)) >= maxPerUser)
+    throw refuse("plan_limit");
   const before = terms.stack === "extend" ? purse.plans.filter(({ planId }) => planId === terms.planId) : [];
   const startsAt = Math.max(now, ...before.map(({ endsAt }) => endsAt));
   const endsAt = momentAfter(startsAt, terms.durationUnit as PlanUnit, terms.durationCount, terms.zone);
@@ -196,16 +199,19 @@ export function* planMisfit(
   return isFull ? "plan_limit" : undefined;
 }
 
-/** Begins what an order has paid. Call in the transaction that credits the order. Throws `user_missing`, `plan_limit`. */
+/**
+ * Begins what an order has paid. Call in the transaction that credits the order. `isByHand`: root has looked at the money that
+ * came, and the limit of the plan is what put the order before root. Throws `user_missing`, `plan_limit`.
+ */
 export function* beginOrdered(
   work: PlanWork,
   options: PlanDeps["options"],
   terms: PlanTerms,
-  tradeNo: string,
+  { tradeNo, isByHand }: { tradeNo: string; isByHand: boolean },
 ): Steps<void> {
   const purse = yield* settlePlans(work);
   if (!purse) throw refuse("user_missing");
-  const row = yield* beginPlan(work, purse, terms, { source: "order", tradeNo });
+  const row = yield* beginPlan(work, purse, terms, { source: "order", tradeNo, isUnlimited: isByHand });
   yield* tellBegun(work, options, row);
 }
 

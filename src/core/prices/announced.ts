@@ -5,7 +5,7 @@ import type { Database } from "../../db/database.ts";
 import type { Deps } from "../deps.ts";
 import { tablesIn, textsWith, writesOf } from "./changes.ts";
 import type { PriceChange, PriceTexts } from "./changes.ts";
-import { modelDifferences } from "./plan.ts";
+import { listDifferences } from "./plan.ts";
 import type { LineDifference, ModelDifference } from "./plan.ts";
 import { latestRevision, priceState, touchedSince } from "./revisions.ts";
 
@@ -59,12 +59,10 @@ export async function announcedPrices({ db }: Pick<Deps, "db">): Promise<Announc
     const writes = writesOrNone(texts, changes);
     if (!writes) return [];
     const after = tablesIn(textsWith(texts, writes));
-    const models = modelDifferences(changes, before, after);
+    const models = listDifferences(changes, before, after);
     return [
       {
-        models: models.flatMap(({ model, lines }) =>
-          lines.length > 0 ? [{ model, lines, effectiveAt }] : [],
-        ),
+        models: models.map((each) => ({ ...each, effectiveAt })),
         groups: changes.flatMap((change) => groupOf(change, effectiveAt)),
       },
     ];

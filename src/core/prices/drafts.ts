@@ -1,5 +1,6 @@
 // Drafts of price changes, and their moments: administrators prepare them, root sets when they come into force.
-// Refuses to apply a scheduled draft whose names were changed since it was scheduled: it fails, and says which.
+// Refuses to apply a scheduled draft whose names were changed since it was scheduled, or that takes the ratio of a group in
+// use: it fails, and says why.
 import { and, asc, desc, eq, exists, inArray, lte, ne, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { countRows, q } from "../../db/database.ts";
@@ -13,6 +14,7 @@ import type { Moment } from "../../db/moments.ts";
 import type { WriteMade } from "../options/store.ts";
 import { changesAgainst, placesText, writesOf } from "./changes.ts";
 import type { PriceChange, SentChange } from "./changes.ts";
+import { refuseUsedGroups } from "./group-use.ts";
 import { lockPrices } from "./price-lock.ts";
 import { priceState, pricesInside, refuseStale, touchedSince, writeSteps } from "./revisions.ts";
 import { takenOf } from "./taken.ts";
@@ -24,7 +26,7 @@ type DraftState = (typeof DRAFT_STATES)[number];
 
 /** Why a draft could not be applied at its moment. */
 interface DraftFailure {
-  /** `price_plan_stale`, or what an option refused. */
+  /** `price_plan_stale`, `price_group_in_use`, or what an option refused. */
   code: string;
   /** What was changed since it was scheduled. */
   names: string;
@@ -161,6 +163,7 @@ export async function changeDraft(deps: DraftDeps, edit: DraftEdit, actor: Actor
   const fresh = changesAgainst(texts, sent);
   writesOf(texts, fresh);
   if (isScheduling && fresh.length === 0) throw refuse("price_plan_empty");
+  if (isScheduling) await refuseUsedGroups(db, texts, fresh);
   // What is edited is no longer what was scheduled.
   const state = isScheduling
     ? "scheduled"
@@ -269,6 +272,10 @@ async function applyDraft(deps: DueDeps, draft: Draft): Promise<Outcome> {
     taken: takenOf(draft.changes),
   };
   try {
+    const { texts } = await priceState(deps.db);
+    // Who uses a group may have come since it was scheduled. What is stale says so itself.
+    if (touchedSince(texts, draft.changes).length === 0)
+      await refuseUsedGroups(deps.db, texts, draft.changes);
     return await deps.options.write((tx) => dueSteps(deps, tx, draft), author);
   } catch (error) {
     // An option of this build refuses what an older one took: that will not change by itself.

@@ -11,6 +11,7 @@ import { priceChange } from "./merge.ts";
 import { SHIPPED } from "./origins.ts";
 import { lockPrices } from "./price-lock.ts";
 import { textsInside } from "./revisions.ts";
+import { pacer } from "../kit/turns.ts";
 import { comparePrices } from "./sync.ts";
 import type { SyncRequest, SyncResult } from "./sync.ts";
 import { takenOf } from "./taken.ts";
@@ -78,9 +79,15 @@ async function syncOne(deps: KeptDeps, source: PriceSource): Promise<void> {
   const { inbox, logger } = deps;
   const result = await comparePrices(deps, requestOf(source));
   inbox.gone("price_sync", source.name);
-  const fates = Map.groupBy(result.rows, (row) => fateOf(row, source));
-  const rows = fates.get("take") ?? [];
-  const waiting = fates.get("wait")?.length ?? 0;
+  const rows: SyncRow[] = [];
+  let waiting = 0;
+  const turn = pacer();
+  for (const row of result.rows) {
+    await turn();
+    const fate = fateOf(row, source);
+    if (fate === "take") rows.push(row);
+    else if (fate === "wait") waiting += 1;
+  }
   const { name, limit } = source;
   if (waiting > 0) inbox.keep({ kind: "price_sync_waits", subject: name, params: { count: waiting, limit } });
   else inbox.gone("price_sync_waits", name);

@@ -10,6 +10,7 @@ import type { PriceWarning, PriceWarningCode } from "../../shared/price-warnings
 import type { Deps } from "../deps.ts";
 import { changesAgainst, isModelOption, isSame, tablesIn, textsWith, writesOf } from "./changes.ts";
 import type { PriceChange, SentChange } from "./changes.ts";
+import { pacer } from "../kit/turns.ts";
 import { isUsed, usedGroups } from "./group-use.ts";
 import { FILE_SEARCH_PRICE, webSearchPrice } from "./piece-prices.ts";
 import { entrySteps, isSameUnit, priceSituations } from "./price-steps.ts";
@@ -92,7 +93,8 @@ export async function planPrices(deps: Pick<Deps, "db" | "clock">, request: Plan
   const changes = changesAgainst(texts, request.changes);
   const before = tablesIn(texts);
   const after = tablesIn(textsWith(texts, writesOf(texts, changes)));
-  const models = modelDifferences(changes, before, after);
+  const compared = await comparedModels(changes, before, after);
+  const models = compared.map(({ difference }) => difference);
   const nowMs = clock.nowMs();
   const removed = models.filter(({ model }) => !lookupPrice(after, model)).map(({ model }) => model);
   const calls = await weekCalls(db, removed, nowMs);
@@ -105,7 +107,7 @@ export async function planPrices(deps: Pick<Deps, "db" | "clock">, request: Plan
     modelCount: models.length,
     warnings: [
       ...movedSince(request.changes, changes),
-      ...models.flatMap((each) => modelWarnings(each, before, after)),
+      ...compared.flatMap((each) => modelWarnings(each, before, after)),
       ...changes.flatMap(groupWarnings),
       ...changes.flatMap((change) => overrideWarnings(change, before, after)),
       ...(await usedGroups(db, texts, changes))
@@ -125,13 +127,43 @@ export async function planPrices(deps: Pick<Deps, "db" | "clock">, request: Plan
   };
 }
 
-/** Models whose price the changes change, by name. */
-export function modelDifferences(
+/** A model whose price changes, and what of its tiers, times and tools deserves to be asked. */
+interface Compared {
+  difference: ModelDifference;
+  entryWarnings: PlanWarning[];
+}
+
+/** Models whose price the changes change, by name. Entries are many, and others want to be served meanwhile. */
+async function comparedModels(
   changes: readonly PriceChange[],
   before: PriceTables,
   after: PriceTables,
-): ModelDifference[] {
-  return modelsOf(changes, before, after).flatMap((model) => difference(model, before, after));
+): Promise<Compared[]> {
+  const compared: Compared[] = [];
+  const turn = pacer();
+  for (const model of modelsOf(changes, before, after)) {
+    await turn();
+    const lines = lineDifferences(model, before, after);
+    const situations = situationsOf(model, before, after);
+    const entries = entryDifferences(situations, model, [before, after]);
+    if (lines.length + entries.length > 0)
+      compared.push({
+        difference: { model, lines, entries, calls: 0 },
+        entryWarnings: entryWarnings(model, situations),
+      });
+  }
+  return compared;
+}
+
+/** Models whose list price the changes change, by name: what users are told. */
+export function listDifferences(
+  changes: readonly PriceChange[],
+  before: PriceTables,
+  after: PriceTables,
+): Pick<ModelDifference, "model" | "lines">[] {
+  return modelsOf(changes, before, after)
+    .map((model) => ({ model, lines: lineDifferences(model, before, after) }))
+    .filter(({ lines }) => lines.length > 0);
 }
 
 /** Models whose price the changes can touch: the names of the maps, and all where units mean other dollars. */
@@ -147,17 +179,15 @@ function modelsOf(changes: readonly PriceChange[], before: PriceTables, after: P
 
 const isNear = (a: number, b: number): boolean => Math.abs(a - b) <= Math.max(a, b) * RELATIVE;
 
-function difference(model: string, before: PriceTables, after: PriceTables): ModelDifference[] {
+function lineDifferences(model: string, before: PriceTables, after: PriceTables): LineDifference[] {
   const old = new Map(linesOf(lookupPrice(before, model), before).map((line) => [line.kind, line]));
   const fresh = new Map(linesOf(lookupPrice(after, model), after).map((line) => [line.kind, line]));
-  const lines = [...new Set([...old.keys(), ...fresh.keys()])].flatMap((kind): LineDifference[] => {
+  return [...new Set([...old.keys(), ...fresh.keys()])].flatMap((kind): LineDifference[] => {
     const [was, is] = [old.get(kind), fresh.get(kind)];
     const line = is ?? was;
     if (!line || (was && is && isNear(was.unitPrice, is.unitPrice))) return [];
     return [{ kind, per: line.per, before: was?.unitPrice ?? null, after: is?.unitPrice ?? null }];
   });
-  const entries = entryDifferences(model, before, after);
-  return lines.length + entries.length === 0 ? [] : [{ model, lines, entries, calls: 0 }];
 }
 
 /** What a hosted tool costs where the model's own price says nothing. */
@@ -170,8 +200,10 @@ const toolPriceOf = (tables: PriceTables, model: string) => (tool: string) =>
         ? FILE_SEARCH_PRICE
         : undefined;
 
+type Situations = ReturnType<typeof priceSituations>;
+
 /** Steps under every condition and of every tool; none where the two prices are of different units. */
-function situationsOf(model: string, before: PriceTables, after: PriceTables) {
+function situationsOf(model: string, before: PriceTables, after: PriceTables): Situations {
   const [old, fresh] = [priceRowOf(before, model), priceRowOf(after, model)];
   if (!old || !fresh || !isSameUnit(old, fresh)) return [];
   return priceSituations({
@@ -184,13 +216,16 @@ function situationsOf(model: string, before: PriceTables, after: PriceTables) {
 }
 
 /** Two entries at once are for warnings: each of them is told by itself. */
-function entryDifferences(model: string, before: PriceTables, after: PriceTables): EntryDifference[] {
-  const situations = situationsOf(model, before, after).filter(({ isPair }) => !isPair);
+function entryDifferences(
+  situations: Situations,
+  model: string,
+  sides: readonly PriceTables[],
+): EntryDifference[] {
   const named = new Set<string>(["in", "call", "tool"]);
-  for (const tables of [before, after])
+  for (const tables of sides)
     for (const { set } of priceRulesOf(tables, model))
       for (const kind of Object.keys(set ?? {})) named.add(kind);
-  return entrySteps(situations)
+  return entrySteps(situations.filter(({ isPair }) => !isPair))
     .filter(({ kind }) => named.has(kind))
     .map(({ when, ...step }) => ({ when: when ?? null, ...step }));
 }
@@ -222,7 +257,7 @@ function stepWarning(before: number, after: number): PriceWarningCode | undefine
 }
 
 function modelWarnings(
-  { model, lines, calls }: ModelDifference,
+  { difference: { model, lines, calls }, entryWarnings: ofEntries }: Compared,
   before: PriceTables,
   after: PriceTables,
 ): PlanWarning[] {
@@ -248,13 +283,13 @@ function modelWarnings(
     if (!code || found.some((each) => each.code === code)) continue;
     found.push({ ...at, code, params: { kind: line.kind, before: line.before, after: line.after } });
   }
-  return [...found, ...entryWarnings(model, before, after)];
+  return [...found, ...ofEntries];
 }
 
 /** The same of tiers, times and tools: the first of each reason, where it does not just follow the list price. */
-function entryWarnings(model: string, before: PriceTables, after: PriceTables): PlanWarning[] {
+function entryWarnings(model: string, situations: Situations): PlanWarning[] {
   const found = new Map<PriceWarningCode, PlanWarning>();
-  for (const step of entrySteps(situationsOf(model, before, after))) {
+  for (const step of entrySteps(situations)) {
     const code = stepWarning(step.before, step.after);
     if (!code || found.has(code)) continue;
     const { kind, tool, when } = step;

@@ -50,9 +50,35 @@ function conditionOf({ set: _set, times: _times, ...condition }: PriceRule): Pri
 
 const acts = (rule: PriceRule, atMs: number): boolean => rulesAt([rule], atMs).length > 0;
 
-/** A moment at which the entry acts; undefined where it names no time, or one that never comes. */
+/** An entry, with what is reckoned once of it however many others it may act with. */
+interface Entry {
+  rule: PriceRule;
+  isTimed: boolean;
+  /** A moment at which it acts; undefined where it names no time, or one that never comes. */
+  atMs: number | undefined;
+  /** The moments of others at which it was looked at. */
+  known: Map<number, boolean>;
+}
+
+/** Each entry once, also where both rows have it. */
+function entriesOf(rules: readonly PriceRule[]): Entry[] {
+  const distinct = new Map(rules.map((rule) => [JSON.stringify(rule), rule]));
+  return [...distinct.values()].map((rule) => ({
+    rule,
+    isTimed: isTimed(rule),
+    atMs: isTimed(rule) ? momentOf(rule) : undefined,
+    known: new Map(),
+  }));
+}
+
+function actsAt({ rule, known }: Entry, atMs: number): boolean {
+  let found = known.get(atMs);
+  if (found === undefined) known.set(atMs, (found = acts(rule, atMs)));
+  return found;
+}
+
+/** A moment at which the entry, which names a time, acts; undefined where it never comes. */
 function momentOf(rule: PriceRule): number | undefined {
-  if (!isTimed(rule)) return undefined;
   const { hours, from, until, tz = "UTC" } = rule;
   const start =
     from !== undefined
@@ -84,17 +110,20 @@ function common(one: Names, other: Names): string | undefined {
 }
 
 /** Both entries at once; undefined where that cannot be. */
-function together(one: PriceRule, other: PriceRule): Terms | undefined {
+function together(first: Entry, second: Entry): Terms | undefined {
+  const [one, other] = [first.rule, second.rule];
   const fields = (["tier", "size", "quality"] as const).map(
     (field) => [field, common(one[field], other[field])] as const,
   );
   if (fields.some(([, value]) => value === undefined)) return undefined;
   const named = Object.fromEntries(fields.filter(([, value]) => value !== ""));
-  const timed = [one, other].filter(isTimed);
-  const atMs = timed.map(momentOf).find((at) => at !== undefined && timed.every((each) => acts(each, at)));
+  const timed = [first, second].filter((each) => each.isTimed);
+  const atMs = timed
+    .map((each) => each.atMs)
+    .find((at) => at !== undefined && timed.every((each) => actsAt(each, at)));
   if (timed.length > 0 && atMs === undefined) return undefined;
   const overs = [one, other].flatMap(({ over }) => over ?? []);
-  const times = Object.assign({}, ...timed.map(conditionOf)) as PriceCondition;
+  const times = Object.assign({}, ...timed.map(({ rule }) => conditionOf(rule))) as PriceCondition;
   const { over: _over, tier: _tier, size: _size, quality: _quality, ...time } = times;
   return {
     when: { ...(overs.length > 0 ? { over: Math.max(...overs) } : {}), ...named, ...time },
@@ -110,12 +139,11 @@ function termsOf(rules: readonly PriceRule[]): Terms[] {
     const place = JSON.stringify(terms.when);
     if (!found.has(place)) found.set(place, terms);
   };
-  for (const rule of rules) {
-    const atMs = momentOf(rule);
-    if (atMs !== undefined || !isTimed(rule)) add({ when: conditionOf(rule), isPair: false, atMs });
-  }
-  for (const [index, one] of rules.entries())
-    for (const other of rules.slice(index + 1)) {
+  const entries = entriesOf(rules);
+  for (const { rule, isTimed: hasTime, atMs } of entries)
+    if (atMs !== undefined || !hasTime) add({ when: conditionOf(rule), isPair: false, atMs });
+  for (const [index, one] of entries.entries())
+    for (const other of entries.slice(index + 1)) {
       const both = together(one, other);
       if (both) add(both);
     }
@@ -124,11 +152,27 @@ function termsOf(rules: readonly PriceRule[]): Terms[] {
 
 type Prices = Partial<Record<TokenKind | "call", number>>;
 
-function pricesAt(name: string, row: PriceRow, { when, atMs }: Omit<Terms, "isPair">): Prices {
+/** The row's entries that act at a moment, or at no named time; each moment is looked at once. */
+function entriesAt({ when: all = [] }: PriceRow): (atMs: number | undefined) => readonly PriceRule[] {
+  const known = new Map<number | undefined, readonly PriceRule[]>();
+  return (atMs) => {
+    let rules = known.get(atMs);
+    if (!rules) {
+      rules = atMs === undefined ? all.filter((rule) => !isTimed(rule)) : rulesAt(all, atMs);
+      known.set(atMs, rules);
+    }
+    return rules;
+  };
+}
+
+function pricesAt(
+  name: string,
+  row: PriceRow,
+  { when, atMs }: Omit<Terms, "isPair">,
+  acting: ReturnType<typeof entriesAt>,
+): Prices {
   const first = (names: Names): string | undefined => (names === undefined ? undefined : [names].flat()[0]);
-  const all = row.when ?? [];
-  const rules =
-    when === undefined ? [] : atMs === undefined ? all.filter((rule) => !isTimed(rule)) : rulesAt(all, atMs);
+  const rules = when === undefined ? [] : acting(atMs);
   const { tokens, call } = pricesUnder(row, rules, {
     input: (when?.over ?? -1) + 1,
     tier: first(when?.tier),
@@ -170,8 +214,9 @@ export function priceSituations(inputs: StepInputs): Situation[] {
   const { name, before, after } = inputs;
   const list: Terms = { when: undefined, isPair: false, atMs: undefined };
   const terms = [list, ...termsOf([...(before.when ?? []), ...(after.when ?? [])])];
+  const sides = [before, after].map((row) => ({ row, acting: entriesAt(row) }));
   const situations = terms.map(({ when, isPair, atMs }): Situation => {
-    const [was, is] = [before, after].map((row) => pricesAt(name, row, { when, atMs }));
+    const [was, is] = sides.map(({ row, acting }) => pricesAt(name, row, { when, atMs }, acting));
     const kinds = isByCall(after) ? (["call"] as const) : TOKEN_KINDS;
     const steps = kinds.flatMap((kind): PriceStep[] => {
       const [old, fresh] = [was?.[kind], is?.[kind]];

@@ -2,6 +2,7 @@
 // Refuses to change anything: its rows become changes of an ordinary plan, or of an automatic sync (kept-sources.ts).
 import type { Deps } from "../deps.ts";
 import { refuse } from "../../shared/failures.ts";
+import { pacer } from "../kit/turns.ts";
 import type { PriceRow } from "../../shared/price-row.ts";
 import { isDollars } from "../../shared/price-row.ts";
 import { MAX_SYNC_ROWS, SYNC_ADDRESSES } from "../../shared/price-sync.ts";
@@ -52,8 +53,6 @@ export interface SyncResult {
 
 const MOST_DROPPED = 2000;
 const VERSION_CHARS = 12;
-/** Names between two looks at what else waits: a comparison is not worth a call that stands still. */
-const STEP = 500;
 
 interface Read {
   source: string;
@@ -154,13 +153,10 @@ async function siteNow(deps: SyncDeps): Promise<Site> {
 }
 
 /** A price of the operator's own is no base of anything: only that it was taken away counts. */
-function baseOf({ origins, ours }: Site, names: Iterable<string>): Map<string, PriceRow> {
-  const base = new Map<string, PriceRow>();
-  for (const name of names) {
-    const origin = origins.get(name);
-    if (origin && (origin.source !== OWN_ORIGIN || !ours.has(name))) base.set(name, origin.row);
-  }
-  return base;
+function baseOf({ origins, ours }: Site, name: string): Map<string, PriceRow> {
+  const origin = origins.get(name);
+  const isBase = origin && (origin.source !== OWN_ORIGIN || !ours.has(name));
+  return new Map(isBase ? [[name, origin.row]] : []);
 }
 
 function shownRow(
@@ -193,19 +189,16 @@ async function compared(read: Read, site: Site): Promise<Pick<SyncResult, "rows"
   );
   const names = [...read.rows.keys(), ...gone].toSorted();
   const rows: SyncRow[] = [];
-  for (let at = 0; at < names.length; at += STEP) {
-    if (at > 0) await new Promise<void>((resolve) => setImmediate(resolve));
-    const part = names.slice(at, at + STEP);
-    const theirs = new Map<string, PriceRow>();
-    for (const name of part) {
-      const row = read.rows.get(name);
-      if (row) theirs.set(name, row);
-    }
+  // One name of a hostile file may take as long as thousands of others.
+  const turn = pacer();
+  for (const name of names) {
+    await turn();
+    const row = read.rows.get(name);
     const lines = mergePrices({
-      base: baseOf(site, part),
+      base: baseOf(site, name),
       ours,
-      theirs,
-      isServed: (name) => served.has(name),
+      theirs: new Map(row ? [[name, row]] : []),
+      isServed: (each) => served.has(each),
       others,
     });
     for (const line of lines) rows.push(shownRow(read, site, line));
@@ -219,7 +212,9 @@ export async function comparePrices(deps: SyncDeps, request: SyncRequest): Promi
   const read = await readRequest(deps, request, site.quotaPerUnit);
   const rows = new Map<string, PriceRow>();
   const dropped: SyncDrop[] = read.dropped.map(({ name, reason, detail = "" }) => ({ name, reason, detail }));
+  const turn = pacer();
   for (const [name, row] of read.rows) {
+    await turn();
     const kept = held(name, row, site.quotaPerUnit);
     if (kept) rows.set(name, kept);
     else dropped.push({ name, reason: "number", detail: "" });

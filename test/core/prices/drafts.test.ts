@@ -1,6 +1,7 @@
 // Drafts and their moments: several people edit without losing each other's work, a scheduled draft is applied once and by one
 // node, in its order, also after a rest, and never over what was changed since.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { eq } from "drizzle-orm";
 import {
   applyDueDrafts,
   changeDraft,
@@ -147,6 +148,34 @@ describe.each(DATABASE_KINDS)("drafts on %s", (database) => {
     clock.advance(61_000);
     await applyDueDrafts(app.deps);
     expect(app.deps.options.get("ModelRatio")).toEqual({ a: 3, b: 4, c: 7 });
+  });
+
+  test("takes no ratio of a group in use: refused when it is scheduled, failed where it came into use since", async () => {
+    const { options, db } = app.deps;
+    await options.set("GroupRatio", '{"default":1,"gold":3}');
+    const taken: SentChange = { key: "GroupRatio", name: "gold", after: null };
+    const scheduled = await schedule(await draft(taken, ratio("a", 9)), 60);
+    const user = await app.createUser({ quota: 1000 });
+    const { users } = db.t;
+    await db.orm.update(users).set({ group: "gold" }).where(eq(users.id, user.id));
+    expect(await codeOf(schedule(await draft(taken), 60))).toBe("price_group_in_use");
+    clock.advance(61_000);
+    await applyDueDrafts(app.deps);
+    expect(await stored(scheduled.id)).toMatchObject({
+      state: "failed",
+      failure: { code: "price_group_in_use", names: "" },
+    });
+    expect([options.get("GroupRatio"), options.get("ModelRatio")]).toEqual([
+      { default: 1, gold: 3 },
+      { a: 1, b: 2 },
+    ]);
+    await db.orm.update(users).set({ group: "default" }).where(eq(users.id, user.id));
+    const failed = await stored(scheduled.id);
+    if (!failed) throw new Error("no draft");
+    await schedule(failed, 60);
+    clock.advance(61_000);
+    await applyDueDrafts(app.deps);
+    expect(options.get("GroupRatio")).toEqual({ default: 1 });
   });
 
   test("a price that was taken from a source is remembered as taken when its moment comes", async () => {

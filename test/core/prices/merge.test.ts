@@ -164,3 +164,32 @@ describe("never without a tick", () => {
     expect(merge({ theirs: A }, others(far, B))[0]).toMatchObject({ guards: [], ticked: true });
   });
 });
+
+test("each entry's hours are looked at once a moment, however many entries it may act with", () => {
+  let asked = 0;
+  const two = (value: number) => String(value).padStart(2, "0");
+  const rowOf = (least: number): PriceRow => ({
+    in: 1,
+    out: 2,
+    when: Array.from({ length: 16 }, (_, at) => {
+      const hours = Array.from(
+        { length: 16 },
+        (_each, hour) => `${two(hour)}:${two(at)}-${two(hour)}:${two(at + 1)}`,
+      );
+      const rule = { days: ["sun" as const], tz: "America/New_York", over: least + at, set: { in: at + 1 } };
+      return Object.defineProperty(rule, "hours", {
+        enumerable: true,
+        get() {
+          asked += 1;
+          return hours;
+        },
+      });
+    }),
+  });
+  // The same entries on both sides, then others.
+  for (const theirs of [rowOf(0), rowOf(100)]) {
+    asked = 0;
+    expect(merge({ ours: rowOf(0), theirs: { ...theirs, in: 1.5 } })).toHaveLength(1);
+    expect(asked).toBeLessThan(20_000);
+  }
+});

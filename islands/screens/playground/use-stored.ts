@@ -172,7 +172,7 @@ export function useStored(page: PlaygroundData, isRunning: boolean) {
   }, [isLoaded, isRunning, stored]);
   useEffect(() => {
     if (!isRunning) return undefined;
-    const { save } = shared;
+    const save = () => shared.save();
     window.addEventListener("pagehide", save);
     return () => {
       window.removeEventListener("pagehide", save);

@@ -159,7 +159,10 @@ function countOr1(value: unknown): number {
 }
 
 /** Which prices may apply. */
-function dearestOf({ body, prompt, earlierTokens }: HoldRequest, tiers: readonly string[]): DearestOf {
+function dearestOf(
+  { body, endpoint, prompt, earlierTokens }: HoldRequest,
+  tiers: readonly string[],
+): DearestOf {
   const { json, text } = body;
   const { mediaTokens, cacheWrite, tokens, mostTokens } = prompt;
   const hasMedia = mediaTokens > 0;
@@ -172,7 +175,8 @@ function dearestOf({ body, prompt, earlierTokens }: HoldRequest, tiers: readonly
     cacheWrite,
     audioInput: hasAudio,
     imageInput: hasMedia,
-    audioOutput: spoken.some((kind) => String(kind).toLowerCase() === "audio"),
+    audioOutput:
+      endpoint.heldSound !== undefined || spoken.some((kind) => String(kind).toLowerCase() === "audio"),
     inputTokens: Math.max(tokens, mostTokens) + earlierTokens,
     tiers,
   };
@@ -339,7 +343,8 @@ function fixedUnits(
   const { mediaTokens } = prompt;
   const read = Math.max(prompt.tokens - mediaTokens, counted) + request.earlierTokens;
   const pictures = endpoint.pieces ? endpoint.pieces(json) * PICTURE_TOKENS : 0;
-  return read * text + mediaTokens * media + pictures * output + tools;
+  const sound = endpoint.heldSound?.({ body: json, model, ratios: price.ratios }) ?? 0;
+  return read * text + mediaTokens * media + (pictures + sound) * output + tools;
 }
 
 function termsOf(services: HoldServices, request: HoldRequest, facts: ChannelFacts): HoldTerms {

@@ -11,6 +11,7 @@ import { answerTexts, canonicalTexts } from "../meter/meter.ts";
 import type { OutputCounter } from "../meter/meter.ts";
 import { estimateTokens } from "../meter/token-count.ts";
 import { failureFrame } from "../wire/render-failure.ts";
+import { textOf } from "../wire/read-body.ts";
 import { isCut } from "../wire/stream-end.ts";
 import type { StreamEnd } from "../wire/stream-end.ts";
 import type { Answer, BytesAnswer, FullAnswer, StreamAnswer } from "./answer.ts";
@@ -101,7 +102,7 @@ async function settleFull(services: CallServices, answer: FullAnswer): Promise<S
     outputTokens: isUnpaid ? NO_TOKENS : outputTokens,
     isStream: false,
     firstByteMs: undefined,
-    json,
+    json: json ?? (endpoint.answers === "text" ? textOf(answer.bytes) : undefined),
     object,
   });
   if (forbidden) throw forbidden;
@@ -261,6 +262,7 @@ async function settleBytes(
       isStream: false,
       firstByteMs: undefined,
       upstreamId: upstreamIdOf(response, undefined),
+      sound: relay.passed(),
     });
   } catch (error) {
     unsettled = error;

@@ -259,6 +259,8 @@ export interface ReserveRequest {
   amount: number;
   /** Where less than `amount` is available, that is held back in its place, as long as it is not below this. */
   least?: number;
+  /** Units of `amount` that are held for the case that the prompt is longer than it seems: how near zero is goes by the rest. */
+  unsure?: number;
   /** Tokens that it reads, and with an answer of the usual length: what limits of tokens a minute count at first. */
   promptTokens?: number;
   tokens?: number;

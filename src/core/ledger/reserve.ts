@@ -56,7 +56,7 @@ export function reserve(deps: ReserveDeps, request: ReserveRequest): Hold | Prom
   if (unread) return unread.then(() => reserve(deps, request));
   const unsure = deps.gate?.ready();
   if (unsure) return unsure.then(() => reserve(deps, request));
-  const { amount, promptTokens = 0, tokens = promptTokens, rate } = request;
+  const { amount, unsure: inCase = 0, promptTokens = 0, tokens = promptTokens, rate } = request;
   const least = request.least ?? amount;
   if (!health.canRecord()) throw ledgerDown();
   if (!isQuota(amount) || amount < 0 || !(least >= 0 && least <= amount)) throw refuse("quota_out_of_range");
@@ -65,7 +65,7 @@ export function reserve(deps: ReserveDeps, request: ReserveRequest): Hold | Prom
   const isPart = request.isPart === true;
   const entering = { user, token, amount, least, promptTokens, tokens, isPart, rate };
   const lease = limits?.enter(entering);
-  const wanted = { requestId: request.requestId, user, token, amount, least };
+  const wanted = { requestId: request.requestId, user, token, amount, least, unsure: inCase };
   const asked = limits?.confirm(entering, lease);
   return asked ? asked.then(() => reserveUnder(deps, wanted, lease)) : reserveUnder(deps, wanted, lease);
 }
@@ -92,11 +92,11 @@ function endAndThrow(lease: LimitLease, error: unknown): never {
 
 function reserveBalance(
   { options, keeper, outage, shared }: ReserveDeps,
-  { requestId, user, token, amount, least }: ReserveRequest & { least: number },
+  { requestId, user, token, amount, least, unsure = 0 }: ReserveRequest & { least: number },
   lease: LimitLease | undefined,
 ): Hold | Promise<Hold> {
   const free = availableTo({ user, token }, outage);
-  if (shared?.isNearZero(free, amount))
+  if (shared?.isNearZero(free, Math.max(least, amount - unsure)))
     return shared.reserve({ requestId, user, token, amount, least }, keeper, lease);
   if (free <= 0 || free < least) {
     const limited = token && !token.unlimitedQuota ? token : undefined;

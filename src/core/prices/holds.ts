@@ -86,6 +86,8 @@ export function heldCallPrice(
 export interface HoldTerms {
   /** Units that are due however long the answer is: the prompt, hosted tools, a fixed price. */
   fixedUnits: number;
+  /** Units that the prompt may cost beyond its part of those, as long as nobody has counted it. */
+  unsureUnits: number;
   /** Units per token of the prompt's text, and of an answer. */
   inputRate: number;
   outputRate: number;
@@ -103,7 +105,7 @@ export interface HoldTerms {
 
 export interface WantedHold {
   amount: number;
-  /** Less than this serves nothing: the call is refused. */
+  /** Less than this serves nothing, however short the prompt turns out to be: the call is refused. */
   least: number;
 }
 
@@ -117,8 +119,13 @@ function covering(units: number): number {
 
 const perToken = ({ outputRate, choices }: HoldTerms): number => outputRate * choices;
 
-/** Units for answers of so many tokens each. */
+/** Units for answers of so many tokens each, whatever the prompt turns out to be. */
 export function unitsFor(terms: HoldTerms, tokens: number): number {
+  return covering(terms.fixedUnits + terms.unsureUnits + tokens * perToken(terms));
+}
+
+/** The same where the prompt is no longer than its estimate. */
+function leastFor(terms: HoldTerms, tokens: number): number {
   return covering(terms.fixedUnits + tokens * perToken(terms));
 }
 
@@ -126,7 +133,7 @@ export function unitsFor(terms: HoldTerms, tokens: number): number {
 function tokensFor(terms: HoldTerms, amount: number): number {
   const rate = perToken(terms);
   if (rate <= 0) return MAX_TOKEN_COUNT;
-  const tokens = (amount - terms.fixedUnits) / rate;
+  const tokens = (amount - terms.fixedUnits - terms.unsureUnits) / rate;
   const near = Math.round(tokens);
   const paid = Math.abs(tokens - near) <= 1e-6 ? near : Math.floor(tokens);
   return Math.max(0, Math.min(paid, MAX_TOKEN_COUNT));
@@ -168,11 +175,13 @@ function withLeast(terms: HoldTerms, available: number, amount: number): number 
  */
 export function limitedHold(terms: HoldTerms, available: number, mayLimit: boolean): WantedHold {
   const full = withLeast(terms, available, unitsFor(terms, mostTokens(terms)));
-  if (perToken(terms) <= 0) return { amount: full, least: unitsFor(terms, 0) };
-  if (!mayLimit) return { amount: full, least: full };
-  const least = unitsFor(terms, leastTokens(terms));
-  if (full <= available / SHARE) return { amount: full, least };
-  const ofShare = tokensFor(terms, available / SHARE);
+  if (perToken(terms) <= 0) return { amount: full, least: leastFor(terms, 0) };
+  if (!mayLimit) return { amount: full, least: Math.min(full, leastFor(terms, mostTokens(terms))) };
+  const least = leastFor(terms, leastTokens(terms));
+  // What is unsure of the prompt comes back: nobody's answer is shorter for it.
+  const share = available / SHARE + terms.unsureUnits;
+  if (full <= share) return { amount: full, least };
+  const ofShare = tokensFor(terms, share);
   const tokens = Math.min(Math.max(ofShare, floorTokens(terms)), mostTokens(terms));
   if (tokens === mostTokens(terms)) return { amount: full, least };
   return { amount: unitsFor(terms, Math.min(tokens, mostSent(terms))), least };
@@ -190,14 +199,15 @@ export function firstHold(terms: HoldTerms, available: number, usual: number): W
   const amount = unitsFor(terms, upTo(terms, Math.max(usual, terms.thinkingBudget + LEAST_TOKENS)));
   return {
     amount: withLeast(terms, available, amount),
-    least: perToken(terms) <= 0 ? unitsFor(terms, 0) : unitsFor(terms, upTo(terms, LEAST_TOKENS)),
+    least: leastFor(terms, perToken(terms) <= 0 ? 0 : upTo(terms, LEAST_TOKENS)),
   };
 }
 
 /** Tokens over all answers that the amount covers. */
 export function coveredTokens(terms: HoldTerms, amount: number): number {
   if (terms.outputRate <= 0) return MAX_TOKEN_COUNT;
-  return Math.max(0, Math.min((amount - terms.fixedUnits) / terms.outputRate, MAX_TOKEN_COUNT));
+  const paid = amount - terms.fixedUnits - terms.unsureUnits;
+  return Math.max(0, Math.min(paid / terms.outputRate, MAX_TOKEN_COUNT));
 }
 
 /** Whole units for so many more tokens. */

@@ -166,8 +166,9 @@ const quote: RelayOperation = {
   description:
     "Asks no upstream and charges nothing. Amounts are whole units, `cost` the same in dollars. `expected` takes an answer as long as " +
     "the median of the caller's last 50 of the model, else a quarter of its limit; `worst` its limit, or the cap of the call " +
-    "(`X-Max-Cost`, `X-Max-Quota`, `max_quota` of the key); `reserve` is what would be held now. The call that brings `quote_id` in " +
-    "the header `X-Quote` is charged at these prices until `expires_at`, whatever becomes of them: for the same key and model only. " +
+    "(`X-Max-Cost`, `X-Max-Quota`, `max_quota` of the key); `reserve` is what would be held now for the prompt as it is " +
+    "counted: far from the limit a call holds a token for each byte of it. The call that brings `quote_id` in the " +
+    "header `X-Quote` is charged at these prices until `expires_at`, whatever becomes of them: for the same key and model only. " +
     "Tasks of Midjourney and Suno are quoted by the paths of their submissions. Of `/v1/realtime` (`model` in the body, or in the " +
     "path's query) `expected` is one answer, `worst` what balance or cap pay of a session; turns that begin before `expires_at` have " +
     "its prices.",

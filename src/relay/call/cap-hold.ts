@@ -9,6 +9,7 @@ import type { OutputCounter } from "../meter/meter.ts";
 import { UNHELD } from "../wire/stream-allowance.ts";
 import type { StreamHold } from "../wire/stream-allowance.ts";
 import type { Call } from "./call.ts";
+import { heldPrompt } from "./hold-input.ts";
 import type { Plan } from "./plan.ts";
 
 type CappedCall = Pick<Call, "hold" | "price" | "prompt" | "endpoint" | "reservation">;
@@ -31,7 +32,7 @@ export function createCapHold(
   /** Units of the call if it ended here, by the formula of its charge. */
   function dueFor(tokens: number): number {
     const said = reported();
-    const base = said && usageTrust(said, false) === "partial" ? said : estimatedUsage(prompt.tokens, 0);
+    const base = said && usageTrust(said, false) === "partial" ? said : estimatedUsage(heldPrompt(prompt), 0);
     return costOf(withTier(price, tier), withCountedOutput(base, tokens), {
       surface: endpoint.name === "messages" ? "messages" : undefined,
       servedTier: output.meter.state.servedTier,

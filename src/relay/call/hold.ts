@@ -8,7 +8,6 @@ import {
   cappedHold,
   coveredTokens,
   firstHold,
-  heldCallPrice,
   limitedHold,
   limitToSend,
   limitUnder,
@@ -16,7 +15,7 @@ import {
   ratesOf,
   unitsFor,
 } from "../../core/prices/holds.ts";
-import type { DearestOf, HoldRates, HoldTerms, WantedHold } from "../../core/prices/holds.ts";
+import type { DearestOf, HoldTerms, WantedHold } from "../../core/prices/holds.ts";
 import type { CallPrice } from "../../core/prices/prices.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
 import { asList, asObject } from "../../protocol/json.ts";
@@ -30,11 +29,11 @@ import type { GroupPrice, GroupTerms } from "./auto-group.ts";
 import { overCap } from "./cap.ts";
 import { factsFor } from "./hold-facts.ts";
 import type { ChannelFacts } from "./hold-facts.ts";
-import { countUnits } from "../endpoints/call-units.ts";
+import { dueUnits, isFarEnough, withCounted } from "./hold-input.ts";
+import { choicesOf } from "../endpoints/choices.ts";
 import type { Endpoint, Json } from "../endpoints/endpoint.ts";
 import { limitIn } from "../endpoints/output-limit.ts";
 import { hostedToolUnits, searchWish } from "../endpoints/hosted-tools.ts";
-import { countPrompt } from "../meter/meter.ts";
 import type { PromptSize } from "../meter/meter.ts";
 import { claudeDefaultMaxTokens, leastThinkingTokens } from "../endpoints/model-settings.ts";
 import type { RelayBody } from "../wire/read-body.ts";
@@ -48,9 +47,13 @@ export interface CallHold {
   readonly limit: number | undefined;
   /** Output tokens over all answers that the amount covers so far. */
   readonly tokens: number;
+  /** Those that its upstream may give, by the limit that it is sent, whoever set it; Infinity: without any. */
+  readonly mostTokens: number;
   /** Units of one output token more, and of one of the prompt. */
   readonly outputRate: number;
   readonly inputRate: number;
+  /** Units that are held beyond the prompt's estimate, as long as nobody has counted it. */
+  readonly unsureUnits: number;
   /** The first hold of a stream, lengthened as it goes; otherwise all that the limit can cost is held. */
   readonly grows: boolean;
   /** Units that the call may cost at most; undefined: as much as it takes. */
@@ -63,8 +66,10 @@ export interface CallHold {
 export const NO_HOLD: CallHold = {
   limit: undefined,
   tokens: Infinity,
+  mostTokens: Infinity,
   outputRate: 0,
   inputRate: 0,
+  unsureUnits: 0,
   grows: false,
   cap: undefined,
   isLimitedByCap: false,
@@ -79,8 +84,6 @@ export const FREE: Reservation = {
   release: () => Promise.resolve(),
 };
 
-/** Tokens of a large picture: what one costs that is priced by the token. */
-const PICTURE_TOKENS = 6240;
 /** Legacy completions stop here when the request says nothing. */
 const COMPLETION_TOKENS = 16;
 
@@ -103,8 +106,11 @@ export interface HoldRequest {
   cap: number | undefined;
   /** Under the rate of the site, which is asked about with the hold. */
   rate?: RateClaim | undefined;
-  /** What is sent in the body's place, in its upstream's words, where the rules of a channel changed it. */
-  sent?: { dialect: DialectName; json: Json };
+  /**
+   * What is sent in the body's place, in its upstream's words, where the rules of a channel changed it. `prompt` is the body
+   * that is counted; by so many tokens its prompt got longer.
+   */
+  sent?: { dialect: DialectName; json: Json; prompt: Json; addedTokens: number };
 }
 
 /** What a call would hold if it came now; nothing is. */
@@ -143,19 +149,6 @@ export interface Held {
   hold: CallHold;
   /** What the amount pays in each group of an automatic key. */
   groups: readonly GroupTerms[] | undefined;
-}
-
-/** How many answers one request is for. */
-function choicesOf(dialect: DialectName, json: Json): number {
-  if (dialect === "gemini") {
-    const config = asObject(json["generationConfig"] ?? json["generation_config"]);
-    return countOr1(config?.["candidateCount"] ?? config?.["candidate_count"]);
-  }
-  return Math.max(countOr1(json["n"]), countOr1(json["best_of"]));
-}
-
-function countOr1(value: unknown): number {
-  return typeof value === "number" && value > 1 && Number.isFinite(value) ? Math.ceil(value) : 1;
 }
 
 /** Which prices may apply. */
@@ -212,14 +205,6 @@ function growsWith({ wantsStream, body }: HoldRequest, facts: ChannelFacts): boo
   return wantsStream && !facts.names.some((name) => keepsReasoning(name, body.json));
 }
 
-/** The request with its prompt counted by the encoder. */
-async function withCounted({ counter }: HoldServices, request: HoldRequest): Promise<HoldRequest> {
-  const { prompt, endpoint, body, model } = request;
-  if (prompt.mostTokens <= prompt.tokens) return request;
-  const tokens = await countPrompt(counter, { endpoint, body: body.json, model });
-  return { ...request, prompt: { ...prompt, tokens, mostTokens: tokens } };
-}
-
 function reserveFor(
   services: HoldServices,
   request: HoldRequest,
@@ -235,20 +220,44 @@ function reserveFor(
     user,
     token,
     ...wantedOf(services, request, terms, growsAlong),
+    unsure: terms.unsureUnits,
     promptTokens: prompt.tokens,
     rate: request.rate,
     tokens:
       prompt.tokens +
       (endpoint.answersTokens === false ? 0 : answerTokens(terms, services.usual.of(model), growsAlong)),
   };
-  if (!isFarEnough(services, request, terms, wanted.amount))
+  if (!isFarEnough(ledger.available(caller), terms, wanted.amount))
     return withCounted(services, request).then((counted) => reserveFor(services, counted, facts, growsAlong));
   const { quotaCode } = endpoint;
   const reserved =
     quotaCode === undefined ? ledger.reserve(wanted) : reserveWithCode(quotaCode, ledger, wanted);
-  return reserved instanceof Promise
-    ? reserved.then((reservation) => heldFor(services, request, { reservation, terms, growsAlong }))
-    : heldFor(services, request, { reservation: reserved, terms, growsAlong });
+  const made = (reservation: Reservation): Held | Promise<Held> =>
+    terms.unsureUnits > 0 && reservation.amount < wanted.amount
+      ? countShort(services, request, facts, { reservation, growsAlong })
+      : heldFor(services, request, { reservation, terms, growsAlong });
+  return reserved instanceof Promise ? reserved.then(made) : made(reserved);
+}
+
+/** Less was there than memory had said: the prompt is counted before anything is made of what there was. */
+async function countShort(
+  services: HoldServices,
+  request: HoldRequest,
+  facts: ChannelFacts,
+  { reservation, growsAlong }: { reservation: Reservation; growsAlong: boolean },
+): Promise<Held> {
+  try {
+    const counted = await withCounted(services, request);
+    const terms = termsOf(services, counted, facts);
+    const { least } = wantedOf(services, counted, terms, growsAlong, reservation.amount);
+    if (reservation.amount >= least) return heldFor(services, counted, { reservation, terms, growsAlong });
+    await reservation.release();
+    // The ledger says what is in the way. A request under the rate of the site it was already.
+    return await reserveFor(services, { ...counted, rate: undefined }, facts, growsAlong);
+  } catch (error) {
+    await reservation.release();
+    throw error;
+  }
 }
 
 /**
@@ -323,30 +332,6 @@ function toolUnits(services: HoldServices, request: HoldRequest, { places }: Cha
   return isLost ? hostedToolUnits(body.json, model, price, false) : units;
 }
 
-/** Units that are due whatever is answered; `hosted` are those of hosted tools, before the group ratio. */
-function fixedUnits(
-  request: HoldRequest,
-  { output, text, media }: HoldRates,
-  { hosted, tiers }: { hosted: number; tiers: readonly string[] },
-): number {
-  const { endpoint, body, model, price, prompt } = request;
-  const { json } = body;
-  const callPrice = heldCallPrice(price, tiers);
-  const tools = hosted * price.groupRatio;
-  if (callPrice !== undefined) {
-    const counted = countUnits(endpoint, price, { body: json, form: body.form, json: undefined });
-    const { callCount = 1, callFactor = 1 } = counted;
-    const factor = endpoint.factor?.(json, model) ?? callFactor;
-    return callPrice * factor * callCount * price.quotaPerUnit * price.groupRatio + tools;
-  }
-  const counted = endpoint.heldInput?.({ body: json, form: body.form, model }) ?? 0;
-  const { mediaTokens } = prompt;
-  const read = Math.max(prompt.tokens - mediaTokens, counted) + request.earlierTokens;
-  const pictures = endpoint.pieces ? endpoint.pieces(json) * PICTURE_TOKENS : 0;
-  const sound = endpoint.heldSound?.({ body: json, model, ratios: price.ratios }) ?? 0;
-  return read * text + mediaTokens * media + (pictures + sound) * output + tools;
-}
-
 function termsOf(services: HoldServices, request: HoldRequest, facts: ChannelFacts): HoldTerms {
   const { options, prices } = services.deps;
   const { endpoint, body, model, price } = request;
@@ -357,7 +342,7 @@ function termsOf(services: HoldServices, request: HoldRequest, facts: ChannelFac
   const isAnswered = endpoint.answersTokens !== false;
   const byToken = ratios.callPrice === undefined;
   return {
-    fixedUnits: fixedUnits(request, rates, { hosted: toolUnits(services, request, facts), tiers }),
+    ...dueUnits(request, rates, { hosted: toolUnits(services, request, facts), tiers }),
     inputRate: rates.text,
     outputRate: isAnswered ? rates.output : 0,
     choices: choicesOf(request.sent?.dialect ?? endpoint.dialect, request.sent?.json ?? body.json),
@@ -406,9 +391,12 @@ export async function holdAgain(
   const growsAlong = request.cap === undefined && growsWith(request, facts);
   const terms = termsOf(services, request, facts);
   const { amount, least } = wantedOf(services, request, terms, growsAlong, reservation.amount);
+  const { ledger, options } = services.deps;
+  const counted = async () => holdAgain(services, await withCounted(services, request), reservation);
+  if (!isFarEnough(ledger.available(request.caller) + reservation.amount, terms, amount)) return counted();
   const more = amount - reservation.amount;
   if (more > 0) await reservation.grow(more);
-  const { ledger, options } = services.deps;
+  if (terms.unsureUnits > 0 && reservation.amount < amount) return counted();
   if (reservation.amount < least)
     throw userShort(options, {
       available: ledger.available(request.caller) + reservation.amount,
@@ -441,15 +429,22 @@ function heldFor(
 }
 
 function openHold(terms: HoldTerms, amount: number, growsAlong: boolean): CallHold {
+  const limit = growsAlong ? undefined : limitToSend(terms, amount);
   return {
-    limit: growsAlong ? undefined : limitToSend(terms, amount),
+    limit,
+    mostTokens: mostAnswered(terms, limit),
     tokens: coveredTokens(terms, amount),
     outputRate: terms.outputRate,
     inputRate: terms.inputRate,
+    unsureUnits: terms.unsureUnits,
     grows: growsAlong,
     cap: undefined,
     isLimitedByCap: false,
   };
+}
+
+function mostAnswered({ choices, clientLimit = Infinity }: HoldTerms, limit = clientLimit): number {
+  return choices * limit;
 }
 
 /** Under a cap: its limit, or that of a balance which pays less. */
@@ -460,11 +455,14 @@ function capHold(
   const ofCap = mayLimit ? limitUnder(terms, cap) : undefined;
   const worst = Math.min(cap, unitsFor(terms, ofCap ?? mostTokens(terms)));
   const ofBalance = mayLimit && amount < worst ? limitToSend(terms, amount) : undefined;
+  const limit = ofBalance ?? ofCap;
   return {
-    limit: ofBalance ?? ofCap,
+    limit,
+    mostTokens: mostAnswered(terms, limit),
     tokens: coveredTokens(terms, amount),
     outputRate: terms.outputRate,
     inputRate: terms.inputRate,
+    unsureUnits: terms.unsureUnits,
     grows: false,
     cap,
     isLimitedByCap: ofBalance === undefined && ofCap !== undefined,
@@ -476,21 +474,9 @@ function termsAt(terms: HoldTerms, share: number): HoldTerms {
   return {
     ...terms,
     fixedUnits: terms.fixedUnits * share,
+    unsureUnits: terms.unsureUnits * share,
     inputRate: terms.inputRate * share,
     outputRate: terms.outputRate * share,
     leastUnits: terms.leastUnits * share,
   };
-}
-
-/** Whether the balance still pays when the prompt's estimate is as wrong as it can be. */
-function isFarEnough(
-  { deps }: HoldServices,
-  { caller, prompt }: HoldRequest,
-  { inputRate }: HoldTerms,
-  held: number,
-): boolean {
-  const unsure = (prompt.mostTokens - prompt.tokens) * inputRate;
-  if (unsure <= 0) return true;
-  const available = deps.ledger.available(caller);
-  return available <= 0 || available - held >= unsure;
 }

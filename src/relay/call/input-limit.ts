@@ -4,7 +4,7 @@ import type { Channel } from "../../core/channels/rows.ts";
 import type { Tier } from "../../core/channels/routing.ts";
 import { lengthDetails } from "../../protocol/classify.ts";
 import { Failure } from "../../shared/failures.ts";
-import { countPrompt } from "../meter/meter.ts";
+import { countedPrompt } from "../meter/meter.ts";
 import type { HoldRequest } from "./hold.ts";
 import type { CallServices } from "./services.ts";
 
@@ -56,10 +56,10 @@ export function fitInput(
       : limits(deps.routing.tiers(caller.group, model));
   // No encoder counts more than that.
   if (prompt.mostTokens + earlierTokens <= least) return undefined;
-  return countPrompt(counter, { endpoint, body: body.json, model }).then((tokens) => {
-    const used = tokens + earlierTokens;
+  return countedPrompt(counter, { endpoint, body: body.json, model }).then((tokens) => {
+    const used = (tokens ?? prompt.tokens) + earlierTokens;
     if (used > most)
       throw new Failure("context-length", "context_length", lengthDetails({ limit: most, used }));
-    request.prompt = { ...prompt, tokens, mostTokens: tokens };
+    if (tokens !== undefined) request.prompt = { ...prompt, tokens, mostTokens: tokens };
   });
 }

@@ -5,6 +5,7 @@ import type { Usage } from "../../shared/usage.ts";
 import { completionTokens, promptTokens } from "../../shared/usage.ts";
 import type { PassedFrame } from "../wire/stream-allowance.ts";
 import { answerContext } from "./answer.ts";
+import { promptsIn } from "../endpoints/choices.ts";
 import type { Call } from "./call.ts";
 
 export interface LimitEnd {
@@ -70,7 +71,7 @@ function headOf(head: Record<string, unknown>): { id?: string; createdAt?: numbe
 /** How many answers were asked for, also by a rule of the channel. */
 export function choicesIn({ body, billed = body.json }: Call): number {
   const { n } = billed;
-  return typeof n === "number" && n > 1 ? n : 1;
+  return (typeof n === "number" && n > 1 ? n : 1) * promptsIn(billed);
 }
 
 /** Anthropic's clients want every block closed before the message ends. */

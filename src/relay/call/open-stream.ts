@@ -4,8 +4,9 @@ import { DIALECTS } from "../../protocol/dialects.ts";
 import type { Dialect, MeterOptions, StreamMeter } from "../../protocol/dialect.ts";
 import { SAYS_NOTHING } from "../../protocol/life-cycle.ts";
 import { Failure } from "../../shared/failures.ts";
+import { secretsOf } from "../../shared/without-keys.ts";
 import { keepsReasoning } from "../endpoints/hidden-reasoning.ts";
-import { countPrompt, createOutputCounter } from "../meter/meter.ts";
+import { createOutputCounter } from "../meter/meter.ts";
 import type { OutputCounter } from "../meter/meter.ts";
 import { encodeFailure } from "../wire/render-failure.ts";
 import type { StreamHold } from "../wire/stream-allowance.ts";
@@ -22,6 +23,7 @@ import type { Opened } from "./attempt.ts";
 import { drainingFailure } from "./call.ts";
 import type { Call } from "./call.ts";
 import { viewOf } from "./exchange.ts";
+import { sparedUnits } from "./hold-input.ts";
 import { limitElement } from "./limit-frames.ts";
 import { pingMs, PINGS } from "./ping.ts";
 import type { Plan } from "./plan.ts";
@@ -139,6 +141,7 @@ function relayOf(
       meter: output.meter,
       conversion,
       terminal: terminalOf(call, plan),
+      secrets: secretsOf(plan.key),
       hidesUsage: !call.wantsUsage,
       // Reasoning models think in silence.
       idleMs: idleSeconds * 1000 * (plan.upstreamModel.startsWith("o") ? 2 : 1),
@@ -160,19 +163,15 @@ function terminalOf({ endpoint }: Call, plan: Plan): TerminalRule {
 }
 
 function holdOf(
-  { counter }: CallServices,
+  services: CallServices,
   { call, plan }: Pick<OpenedStream, "call" | "plan">,
   output: OutputCounter,
   conversion: StreamConversion | undefined,
 ): StreamHold {
-  const { prompt, endpoint, body, hold } = call;
+  const { hold } = call;
   const reported = () => (conversion ? conversion.usageSoFar() : output.meter.state.usage);
   if (hold.cap !== undefined) return createCapHold(call, hold.cap, plan, output, reported);
-  return createStreamHold(call.reservation, hold, output, async () => {
-    if (prompt.mostTokens <= prompt.tokens) return 0;
-    const counted = await countPrompt(counter, { endpoint, body: body.json, model: plan.upstreamModel });
-    return (counted - prompt.tokens) * hold.inputRate;
-  });
+  return createStreamHold(call.reservation, hold, output, () => sparedUnits(services, call, plan));
 }
 
 function readOnOf({ inFlight, countedReadOnMs }: CallServices, call: Call, plan: Plan): StreamReadOn {

@@ -13,7 +13,7 @@ import { MAX_QUOTA } from "../../shared/money.ts";
 import { countUnits } from "../endpoints/call-units.ts";
 import { withoutZeroLimits } from "../endpoints/output-limit.ts";
 import { estimatedUsage } from "../meter/meter.ts";
-import { hasOwnEncoder } from "../meter/token-count.ts";
+import { COUNT_ERRORS, hasOwnEncoder } from "../meter/token-count.ts";
 import { corsHeaders } from "../wire/cors.ts";
 import type { RelayBody } from "../wire/read-body.ts";
 import { checkModel, pinnedChannel, unserved } from "./admission.ts";
@@ -57,8 +57,8 @@ export interface QuotedSurface {
 /** Undefined: the path is none of a task or session. Throws what the body itself would be refused with. */
 export type SurfaceOf = (path: string, body: Record<string, unknown>) => QuotedSurface | undefined;
 
-/** Shares by which a count may be off: by the model's own encoder, by another one's, and with media that nobody opened. */
-const ERRORS = { encoder: 0.02, similar_encoder: 0.25, estimate: 1 } as const;
+/** Shares by which a count may be off; the last is of media that nobody opened. */
+const ERRORS = { ...COUNT_ERRORS, estimate: 1 } as const;
 
 /** Answers `POST /v1/quote {path, body}` for a caller with a key; `surfaceOf` knows tasks and sessions. */
 export async function quoteForClient(

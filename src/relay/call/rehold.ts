@@ -46,7 +46,7 @@ async function reholdFor(services: CallServices, call: Call, plan: Plan): Promis
         tokens: prompt.tokens + addedTokens,
         mostTokens: prompt.mostTokens + addedTokens,
       },
-      sent: { dialect, json: repriced.body },
+      sent: { dialect, json: repriced.body, prompt: call.body.json, addedTokens },
     },
     call.reservation,
   );

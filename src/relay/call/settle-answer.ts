@@ -9,7 +9,7 @@ import { completionTokens, emptyUsage, promptTokens } from "../../shared/usage.t
 import type { Usage } from "../../shared/usage.ts";
 import { answerTexts, canonicalTexts } from "../meter/meter.ts";
 import type { OutputCounter } from "../meter/meter.ts";
-import { estimateTokens } from "../meter/token-count.ts";
+import { COUNT_ERRORS, estimateTokens, hasOwnEncoder } from "../meter/token-count.ts";
 import { failureFrame } from "../wire/render-failure.ts";
 import { textOf } from "../wire/read-body.ts";
 import { isCut } from "../wire/stream-end.ts";
@@ -20,6 +20,8 @@ import { endsLater } from "./call.ts";
 import type { Call } from "./call.ts";
 import { viewOf } from "./exchange.ts";
 import { tellDown } from "./findings.ts";
+import { sparedUnits } from "./hold-input.ts";
+import { keylessFailure } from "./keyless.ts";
 import { choicesIn, limitFrames } from "./limit-frames.ts";
 import type { CallServices } from "./services.ts";
 import { settleCall } from "./settle.ts";
@@ -82,7 +84,11 @@ async function settleFull(services: CallServices, answer: FullAnswer): Promise<S
   const { usage: reported } = meter;
   const isUnpaid =
     call.wantsStream &&
-    !(await coverFull(call, () => (reported ? Promise.resolve(completionTokens(reported)) : outputTokens())));
+    !(await coverFull(
+      call,
+      () => (reported ? Promise.resolve(completionTokens(reported)) : outputTokens()),
+      () => sparedUnits(services, call, plan),
+    ));
   const object =
     endpoint.name === "responses" && !isUnpaid && !forbidden
       ? services.affinity.rowOf(
@@ -116,7 +122,7 @@ async function settleFull(services: CallServices, answer: FullAnswer): Promise<S
 async function settleStream(services: CallServices, answer: StreamAnswer): Promise<void> {
   const { call, relay } = answer;
   services.visitors.feed(call.request, relay);
-  const end = await relay.ended;
+  const end = keylessEnd(await relay.ended, answer.plan.key);
   tellEnd(services, answer, end.reason);
   let tail: string;
   try {
@@ -129,6 +135,11 @@ async function settleStream(services: CallServices, answer: StreamAnswer): Promi
     tail = failureTail(answer, failure);
   }
   relay.finish(tail);
+}
+
+/** What an upstream said when it broke off goes on to the client, as at the beginning. */
+function keylessEnd(end: StreamEnd, key: string): StreamEnd {
+  return end.failure ? { ...end, failure: keylessFailure(end.failure, key) } : end;
 }
 
 async function settleEnded(
@@ -273,10 +284,23 @@ async function settleBytes(
 }
 
 /** Tokens of a full answer by our own count. */
-async function countFull({ counter }: CallServices, { canonical, json, plan }: FullAnswer): Promise<number> {
+async function countFull(
+  { counter }: CallServices,
+  { call, canonical, json, plan }: FullAnswer,
+): Promise<number> {
   const texts = canonical ? canonicalTexts(canonical) : answerTexts(json);
   const counted = await counter.count(texts, plan.upstreamModel);
-  return counted ?? texts.reduce((sum, text) => sum + estimateTokens(text), 0);
+  const tokens = counted ?? texts.reduce((sum, text) => sum + estimateTokens(text), 0);
+  return withinLimit(tokens, call.hold.mostTokens, plan.upstreamModel);
+}
+
+/**
+ * A count that passes the limit by no more than counts are off is an answer that came to its limit: the model counted it with its
+ * own tables. One that passes it by more was not limited, and is charged as it is.
+ */
+function withinLimit(tokens: number, most: number, model: string): number {
+  const error = hasOwnEncoder(model) ? COUNT_ERRORS.encoder : COUNT_ERRORS.similar_encoder;
+  return tokens <= Math.ceil(most * (1 + error)) ? Math.min(tokens, most) : tokens;
 }
 
 /** What went on to the client, of what was counted. */

@@ -25,7 +25,6 @@ import type { AnswerSound } from "../endpoints/endpoint.ts";
 import { FAST } from "../endpoints/service-tier.ts";
 import { searchesByItself, searchSizeOf } from "../endpoints/hosted-tools.ts";
 import { countPrompt, estimatedUsage } from "../meter/meter.ts";
-import type { PromptToCount } from "../meter/meter.ts";
 import type { Plan } from "./plan.ts";
 import type { RulesDone } from "./rules.ts";
 import type { RuleAct } from "../wire/run-rules.ts";
@@ -222,25 +221,27 @@ async function partialUsage(call: Call, end: CallEnd, reported: Usage): Promise<
 }
 
 async function promptUsage(counter: TokenCounter, call: Call, plan: Plan): Promise<Usage> {
-  const prompt = await countPrompt(counter, promptOf(call, plan));
-  return estimatedUsage(prompt + addedTokens(plan), 0);
+  return estimatedUsage(await chargedPrompt(counter, call, plan), 0);
 }
 
 async function countedUsage(counter: TokenCounter, call: Call, plan: Plan, end: CallEnd): Promise<Usage> {
-  const [prompt, output] = await Promise.all([
-    countPrompt(counter, promptOf(call, plan)),
-    end.outputTokens(),
-  ]);
-  return estimatedUsage(prompt + addedTokens(plan), output);
+  const [prompt, output] = await Promise.all([chargedPrompt(counter, call, plan), end.outputTokens()]);
+  return estimatedUsage(prompt, output);
+}
+
+/** The prompt by our own count, never more than was held for it: near the limit that went by the encoder of the client's name. */
+async function chargedPrompt(
+  counter: TokenCounter,
+  { endpoint, body, prompt }: Call,
+  plan: Plan,
+): Promise<number> {
+  const counted = await countPrompt(counter, { endpoint, body: body.json, model: plan.upstreamModel });
+  return Math.min(counted, prompt.mostTokens) + addedTokens(plan);
 }
 
 /** What a channel's own prompt and rules added, which no walk over the client's body finds. */
 function addedTokens({ rules }: Plan): number {
   return rules?.repriced?.addedTokens ?? 0;
-}
-
-function promptOf({ endpoint, body }: Call, { upstreamModel }: Plan): PromptToCount {
-  return { endpoint, body: body.json, model: upstreamModel };
 }
 
 const MAX_TIER_CHARS = 32;

@@ -15,7 +15,7 @@ export function createStreamHold(
   reservation: Pick<Reservation, "grow">,
   { tokens: first, outputRate }: CallHold,
   output: Pick<OutputCounter, "countedTokens" | "outputTokens" | "tokensPerUnit">,
-  promptDebt: () => Promise<number>,
+  spared: () => Promise<number>,
 ): StreamHold {
   if (outputRate <= 0) return UNHELD;
   let tokens = first;
@@ -28,8 +28,8 @@ export function createStreamHold(
     const added = await reservation.grow(units, wanted);
     tokens += added >= units ? wanted : added / outputRate;
     if (added >= units) return;
-    // From here on every unit counts, and so does the prompt's estimate.
-    if (!isShort) tokens -= Math.max(0, await promptDebt()) / outputRate;
+    // From here on every unit counts, also those that the prompt turns out not to need.
+    if (!isShort) tokens += (await spared()) / outputRate;
     isShort = true;
   }
 
@@ -55,13 +55,15 @@ export function createStreamHold(
 
 /** Whether a full answer is paid that came where a stream was requested: it is one chunk, and its hold has to follow. */
 export async function coverFull(
-  { hold, reservation }: Call,
+  { hold, reservation }: Pick<Call, "hold" | "reservation">,
   countTokens: () => Promise<number>,
+  spared: () => Promise<number>,
 ): Promise<boolean> {
   if (!hold.grows || hold.outputRate <= 0) return true;
   const tokens = await countTokens();
   if (tokens <= hold.tokens) return true;
   const more = tokens - hold.tokens;
   const units = unitsForMore(hold.outputRate, more);
-  return (await reservation.grow(units, more)) >= units;
+  const added = await reservation.grow(units, more);
+  return added >= units || added + (await spared()) >= units;
 }

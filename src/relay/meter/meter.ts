@@ -18,6 +18,8 @@ export interface PromptSize {
   tokens: number;
   /** No encoder counts more: a token has at least one byte. Equal to `tokens` once they were counted. */
   mostTokens: number;
+  /** The encoder was asked and gave no answer: `mostTokens` is what has to be paid. */
+  isUncountable?: boolean;
   /** What the estimate adds besides text. */
   fixedTokens: number;
   /** Those of them that stand for pictures, sound and files. */
@@ -77,10 +79,15 @@ export interface PromptToCount {
  * The prompt counted by the encoder, or the estimate when that takes too long. With a signal the count is given up when the
  * client leaves, and throws `count_busy` while too much waits already; without one the estimate is taken then.
  */
-export async function countPrompt(
+export async function countPrompt(counter: TokenCounter, prompt: PromptToCount): Promise<number> {
+  return (await countedPrompt(counter, prompt)) ?? measurePrompt(prompt.endpoint, prompt.body).tokens;
+}
+
+/** The same for those whom an estimate does not help: undefined where the encoder gave no answer. */
+export async function countedPrompt(
   counter: TokenCounter,
   { endpoint, body, model, signal }: PromptToCount,
-): Promise<number> {
+): Promise<number | undefined> {
   const texts: string[] = [];
   let chars = 0;
   const add = (text: string): void => {
@@ -89,9 +96,9 @@ export async function countPrompt(
   };
   endpoint.visitPrompt(body, { text: add, tool: add, media: () => {} });
   if (signal && counter.isFullFor(chars)) throw countBusy();
-  const size = measurePrompt(endpoint, body);
+  const { fixedTokens } = measurePrompt(endpoint, body);
   const counted = await counter.count(texts, model, signal);
-  return counted === undefined ? size.tokens : counted + size.fixedTokens;
+  return counted === undefined ? undefined : counted + fixedTokens;
 }
 
 /** The texts of an answer in canonical form, for counting only. */

@@ -44,6 +44,9 @@ export function hasOwnEncoder(model: string): boolean {
   return /^(?:gpt-|chatgpt-|o\d|text-embedding-|codex)/.test(model);
 }
 
+/** Shares by which a count may be off: by the model's own encoder, whose texts are cut into pieces, and by another one's. */
+export const COUNT_ERRORS = { encoder: 0.02, similar_encoder: 0.25 } as const;
+
 /** In the binary every module lies at its root, and workers below it where they lay below src. */
 const COUNTER_URL = new URL(
   Bun.isStandaloneExecutable ? "./relay/meter/token-worker.ts" : "./token-worker.ts",

@@ -21,6 +21,7 @@ import { price, tables } from "./support.ts";
 
 const TERMS: HoldTerms = {
   fixedUnits: 100,
+  unsureUnits: 0,
   inputRate: 1,
   outputRate: 4,
   choices: 1,
@@ -141,6 +142,7 @@ test("the dearest prices that may apply are held: cache writes, pictures, sound 
 describe("whatever the prices, limits and balances", () => {
   const terms = fc.record({
     fixedUnits: fc.double({ min: 0, max: 1e6, noNaN: true }),
+    unsureUnits: fc.constant(0),
     outputRate: fc.oneof(fc.constant(0), fc.double({ min: 1e-3, max: 1e4, noNaN: true })),
     inputRate: fc.constant(1),
     choices: fc.integer({ min: 1, max: 128 }),

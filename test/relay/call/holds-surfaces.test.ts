@@ -98,8 +98,9 @@ const drained = async (response: Response | Promise<Response>) => {
 };
 const chat = (fields: Record<string, unknown>, headers: Record<string, string>) =>
   drained(g.post("/v1/chat/completions", { model: CHAT, messages: HI, ...fields }, headers));
-/** Prompt of `HI` by the cheap count: a word and two frames. */
+/** Prompt of `HI` by the cheap count, a word and two frames; and what is held for it: its two letters may be two tokens. */
 const PROMPT = 7;
+const HELD = 8;
 
 describe("thoughts that are billed unseen", () => {
   test.each([REASONER, "renamed"])(
@@ -151,17 +152,17 @@ describe("what is held", () => {
   const RICH = 1_000_000_000;
   test("the prompt and what the limit can cost, for each of several answers", async () => {
     const { headers } = await person(RICH);
-    expect((await held(() => chat({ max_tokens: 100 }, headers))).amount).toBe(PROMPT + 400);
-    expect((await held(() => chat({ max_tokens: 100, n: 3 }, headers))).amount).toBe(PROMPT + 1200);
+    expect((await held(() => chat({ max_tokens: 100 }, headers))).amount).toBe(HELD + 400);
+    expect((await held(() => chat({ max_tokens: 100, n: 3 }, headers))).amount).toBe(HELD + 1200);
     const longest = g.app.deps.prices.maxOutput(CHAT) ?? 0;
     expect(longest).toBeGreaterThan(0);
-    expect((await held(() => chat({}, headers))).amount).toBe(PROMPT + 4 * longest);
+    expect((await held(() => chat({}, headers))).amount).toBe(HELD + 4 * longest);
   });
 
   test("an operator's override counts as the client's limit, and stands as far as the balance pays it", async () => {
     const { headers } = await person(RICH);
     expect((await held(() => chat({ model: "overridden", max_tokens: 10 }, headers))).amount).toBe(
-      PROMPT + 12_000,
+      HELD + 12_000,
     );
     expect(lastBody()["max_tokens"]).toBe(3000);
     const poor = await person(6000);
@@ -176,12 +177,12 @@ describe("what is held", () => {
       longStream("openai-chat", { words: 2000, per: 100, usage: { input: 4, output: 2000 } }),
     );
     await chat({ model: GPT, stream: true }, headers);
-    expect((await first({ model: GPT })).amount).toBe(PROMPT + 4 * 2000);
-    expect((await first({ model: GPT, max_tokens: 50 })).amount).toBe(PROMPT + 200);
+    expect((await first({ model: GPT })).amount).toBe(HELD + 4 * 2000);
+    expect((await first({ model: GPT, max_tokens: 50 })).amount).toBe(HELD + 200);
     g.upstream.always(undefined);
     // Short answers never bring it below five hundred.
     await chat({ stream: true }, headers);
-    expect((await first({})).amount).toBeGreaterThanOrEqual(PROMPT + 4 * 500);
+    expect((await first({})).amount).toBeGreaterThanOrEqual(HELD + 4 * 500);
   });
 
   test("cache writes at their dearer price where the request may make some", async () => {
@@ -254,11 +255,17 @@ describe("what is held", () => {
     const vectors = await held(() =>
       drained(g.post("/v1/embeddings", { model: "vectors", input: "tip ".repeat(1000) }, headers)),
     );
-    expect(vectors.amount).toBe(1000);
+    // Nobody has counted them: each byte may be a token.
+    expect(vectors.amount).toBe(4000);
+    const { headers: near } = await person(1500);
+    const counted = await held(() =>
+      drained(g.post("/v1/embeddings", { model: "vectors", input: "tip ".repeat(1000) }, near)),
+    );
+    expect(counted.amount).toBeLessThan(1100);
     const pictures = await held(() =>
       drained(g.post("/v1/images/generations", { model: "gpt-image-1", prompt: "a cat", n: 2 }, headers)),
     );
-    expect(pictures.amount).toBe(2 + 2 * 6240 * 4);
+    expect(pictures.amount).toBe("a cat".length + 2 * 6240 * 4);
   });
 
   test("PreConsumedQuota is the least that a call without a limit holds, and refuses nobody", async () => {
@@ -278,8 +285,11 @@ describe("what is held", () => {
       held(() =>
         drained(g.post("/v1/completions", { model: "old", prompt: "tip tip tip tip ", ...fields }, headers)),
       );
-    expect((await old({})).amount).toBe(4 + 64);
-    expect((await old({ best_of: 4, max_tokens: 10 })).amount).toBe(4 + 160);
+    expect((await old({})).amount).toBe(16 + 64);
+    expect((await old({ best_of: 4, max_tokens: 10 })).amount).toBe(16 + 160);
+    // Each prompt of a list is answered.
+    expect((await old({ prompt: ["tip ", "tip "], n: 2, max_tokens: 10 })).amount).toBe(8 + 160);
+    expect((await old({ prompt: [1, 2], max_tokens: 10 })).amount).toBe(8 + 40);
   });
 
   test("what costs nothing holds nothing, sends no limit, and still needs a balance", async () => {
@@ -298,12 +308,26 @@ describe("what is held", () => {
     expect((await chat({ max_tokens: 128_000 }, headers)).status).toBe(403);
     expect(g.upstream.requests).toHaveLength(0);
     const seen = await held(() => chat({ max_tokens: 1000, zero: 0 }, headers));
-    expect([seen.amount, seen.asked.least]).toEqual([PROMPT + 4000, PROMPT + 4000]);
+    expect([seen.amount, seen.asked.least]).toEqual([HELD + 4000, PROMPT + 4000]);
     expect(lastBody()).toMatchObject({ max_tokens: 1000, zero: 0 });
     // Overrides do not reach it, so that they bound nothing.
     expect((await chat({ model: "overridden", max_tokens: 50_000 }, headers)).status).toBe(403);
     await g.setOption("global.pass_through_request_enabled", "false");
   });
+});
+
+test("a prompt that was counted by the name that the client knows costs no more by the upstream's", async () => {
+  const balance = 230;
+  const { id, headers } = await person(balance);
+  // 61 tokens by the one vocabulary, 91 by the other.
+  const messages = [{ role: "user", content: "selectedIndexPath ".repeat(30) }];
+  g.upstream.script(answer(Array<string>(40).fill("tip").join(" "), { usage: null }));
+  const charge = await g.charged(() =>
+    chat({ model: "renamed", messages, max_completion_tokens: 40 }, headers),
+  );
+  expect(charge.quota).toBeGreaterThan(balance - 10);
+  expect((await g.balance(id)).quota).toBe(balance - charge.quota);
+  expect(charge.quota).toBeLessThanOrEqual(balance);
 });
 
 test("a limited key is what is available, however rich its owner is", async () => {

@@ -3,7 +3,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { audit } from "../../../src/core/ledger/audit.ts";
 import { FLOOR_TOKENS } from "../../../src/core/prices/holds.ts";
-import { gate } from "../../support/fake-upstream.ts";
+import { encode } from "gpt-tokenizer/encoding/cl100k_base";
+import type { Reservation } from "../../../src/core/deps.ts";
+import { answer, gate } from "../../support/fake-upstream.ts";
 import { DATABASE_KINDS } from "../../support/postgres.ts";
 import {
   ask,
@@ -21,9 +23,32 @@ import {
   startPriced,
   wordsIn,
 } from "./holds-support.ts";
+import { until } from "../support.ts";
 import type { Gateway } from "../support.ts";
 
 const REASONER = "gpt-5-pro-test";
+
+/** Text of which three letters are two tokens, where the estimate takes four letters for one. */
+function dense(chars: number, seed: number): string {
+  const signs = "!#$%&()*+,-./:;<=>?[]^_{|}~0123456789";
+  const at = (i: number) => i * i * 7 + i * 13 + seed * 31 + (i % 11) * (i % 7);
+  return Array.from({ length: chars }, (_, i) => signs[at(i) % signs.length]).join("");
+}
+
+/** An answer of so many tokens to the last. */
+const words = (count: number): string => Array<string>(count).fill("tip").join(" ");
+
+/** The encoder's thread cannot start until the test lets it. */
+function withoutEncoder(): { restore: () => void } {
+  const { Worker: real } = globalThis;
+  globalThis.Worker = new Proxy(real, {
+    construct(target, [url, ...more]: ConstructorParameters<typeof Worker>) {
+      if (String(url).includes("token-worker")) throw new Error("no thread");
+      return new target(url, ...more);
+    },
+  });
+  return { restore: () => void (globalThis.Worker = real) };
+}
 
 describe.each(DATABASE_KINDS)("on %s", (database) => {
   let g: Gateway;
@@ -175,6 +200,94 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(differences).toEqual([]);
   }, 60_000);
 
+  /** Asks with a prompt that counts for more than it seems; `limit` and balance are what the model's price makes of it. */
+  const askDense = (key: string, fields: { content: string; stream?: boolean; limit?: number }) => {
+    const messages = [{ role: "user", content: fields.content }];
+    return ask(g, "openai-chat", MODELS["openai-chat"], { key, ...fields, fields: { messages } });
+  };
+  /** A whole answer as long as its limit, without a word on usage. */
+  const silent = (body: Record<string, unknown>) =>
+    answer(words(limitOf("openai-chat", body) ?? 5000), { usage: null });
+
+  test("two calls that nobody reports on share 4,400 units: what each prompt counts for is held, and nothing is owed", async () => {
+    const { id, key } = await person(g, 4400);
+    const door = gate();
+    g.upstream.always((request) => ({ ...silent(request.json()), before: door }));
+    const first = askDense(key, { content: dense(160, 1) });
+    await g.upstream.request(0);
+    const second = askDense(key, { content: dense(160, 2) });
+    await g.upstream.request(1);
+    door.open();
+    for (const response of [await first, await second]) {
+      expect(response.status).toBe(200);
+      await response.text();
+    }
+    const { quota, used } = await g.balance(id);
+    expect(quota).toBeGreaterThanOrEqual(0);
+    expect(quota + used).toBe(4400);
+    expect(used).toBeGreaterThan(4300);
+  });
+
+  test("a crowd of 20 with prompts that count for more than they seem spends no more than there is", async () => {
+    const { id, key } = await person(g, 10_000);
+    const door = gate();
+    g.upstream.always((request) => {
+      const { messages } = request.json() as { messages: { content: string }[] };
+      const input = encode(messages[0]?.content ?? "").length;
+      const usage = { prompt_tokens: input, completion_tokens: 16, total_tokens: input + 16 };
+      return { ...answer("tip ".repeat(16), { usage }), before: door };
+    });
+    let refused = 0;
+    const calls = Array.from({ length: 20 }, async (_, at) => {
+      const response = await askDense(key, { content: dense(2000, at), limit: 16 });
+      if (response.status !== 200) refused++;
+      await response.text();
+      return response.status;
+    });
+    await until(async () => (g.upstream.requests.length + refused === 20 ? true : undefined));
+    door.open();
+    const served = (await Promise.all(calls)).filter((status) => status === 200).length;
+    const { quota, used } = await g.balance(id);
+    expect(quota).toBeGreaterThanOrEqual(0);
+    expect(quota + used).toBe(10_000);
+    // Nobody is refused for tokens that are none: a quarter and more of what is there is never unsure.
+    expect(served).toBeGreaterThanOrEqual(5);
+  });
+
+  test("where the ledger has less than memory knew, the prompt is counted before the limit is sent", async () => {
+    const { key } = await person(g, 10_000);
+    const { ledger } = g.app.deps;
+    const { reserve } = ledger;
+    const rest = 366;
+    let given: Reservation | undefined;
+    ledger.reserve = async (asked) =>
+      (given = await reserve({ ...asked, amount: Math.max(asked.least ?? 0, Math.min(asked.amount, rest)) }));
+    g.upstream.always((request) => silent(request.json()));
+    try {
+      const charge = await g.charged(async () =>
+        (await askDense(key, { content: dense(160, 3), limit: 600 })).text(),
+      );
+      expect(given?.amount).toBe(rest);
+      expect(charge.quota).toBeLessThanOrEqual(rest);
+      expect(charge.quota).toBeGreaterThan(rest - 2 * OUT);
+    } finally {
+      ledger.reserve = reserve;
+    }
+  });
+
+  test("a stream with such a prompt ends at the last unit that is there, and not beyond", async () => {
+    const { id, key } = await person(g, 40_000);
+    g.upstream.script(longStream("openai-chat", { words: 12_000, per: 5 }));
+    const charge = await g.charged(async () =>
+      (await askDense(key, { content: dense(2000, 4), stream: true })).text(),
+    );
+    expect(charge.other).toMatchObject({ stopped: "balance" });
+    const { quota } = await g.balance(id);
+    expect(quota).toBe(40_000 - charge.quota);
+    expect(quota).toBeGreaterThanOrEqual(0);
+    expect(quota).toBeLessThan(100);
+  });
+
   test("a stream whose hold cannot grow beside another's goes on when that one has ended", async () => {
     const { key } = await person(g, 10_000);
     const door = gate();
@@ -183,4 +296,33 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     door.open();
     expect(wordsIn(await first.text())).toBe(1000);
   });
+});
+
+test("an encoder that gives no answer: the prompt is held as long as it can be, whatever it counts for later", async () => {
+  const balance = 470;
+  const encoder = withoutEncoder();
+  const g = await startPriced("sqlite", []);
+  try {
+    const { id, key } = await person(g, balance);
+    g.upstream.always((request) => {
+      // It is back when the answer is charged.
+      encoder.restore();
+      return answer(words(limitOf("openai-chat", request.json()) ?? 0), { usage: null });
+    });
+    const charge = await g.charged(async () =>
+      (
+        await ask(g, "openai-chat", MODELS["openai-chat"], {
+          key,
+          limit: 100,
+          fields: { messages: [{ role: "user", content: dense(160, 5) }] },
+        })
+      ).text(),
+    );
+    expect(charge.promptTokens).toBeGreaterThan(100);
+    expect(charge.quota).toBeLessThanOrEqual(balance);
+    expect((await g.balance(id)).quota).toBe(balance - charge.quota);
+  } finally {
+    encoder.restore();
+    await g.close();
+  }
 });

@@ -284,7 +284,7 @@ describe.each(DATABASE_KINDS)("service tiers on %s", (database) => {
       await (await answer).text();
       return 1_000_000 - left;
     };
-    const [usual, dear] = [5005, 10_009];
+    const [usual, dear] = [5005, 10_010];
     expect(await holds("default", {})).toBe(usual);
     expect(await holds("default", { service_tier: "priority" })).toBe(dear);
     expect(await holds("default", { service_tier: "flex" })).toBe(usual);

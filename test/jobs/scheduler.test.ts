@@ -307,25 +307,28 @@ for (const database of ["sqlite", "postgres"] as const) {
       clock.advance(15_000);
       const running = first.look();
       await untilSo(() => runs > 0);
-      expect(timers.map(({ ms }) => ms)).toEqual([15_500, 5000]);
-      await second.look();
-      const { marks } = app.deps.db.t;
-      const mark = async () =>
-        (await app.deps.db.orm.select().from(marks).where(eq(marks.key, "job:short")))[0]?.value;
-      // The other one's look comes a moment before the first one's, which would keep the turn.
-      for (let looks = 0; looks < 3; looks++) {
-        for (let kept = 0; kept < 3; kept++) {
-          const before = await mark();
-          clock.advance(5000);
-          timers[1]?.due();
-          await untilSo(async () => (await mark()) !== before);
-        }
-        clock.advance(498);
+      try {
+        expect(timers.map(({ ms }) => ms)).toEqual([15_500, 5000]);
         await second.look();
+        const { marks } = app.deps.db.t;
+        const mark = async () =>
+          (await app.deps.db.orm.select().from(marks).where(eq(marks.key, "job:short")))[0]?.value;
+        // The other one's look comes a moment before the first one's, which would keep the turn.
+        for (let looks = 0; looks < 3; looks++) {
+          for (let kept = 0; kept < 3; kept++) {
+            const before = await mark();
+            clock.advance(5000);
+            timers[1]?.due();
+            await untilSo(async () => (await mark()) !== before);
+          }
+          clock.advance(498);
+          await second.look();
+        }
+        expect(runs).toBe(1);
+      } finally {
+        door.resolve();
+        await running;
       }
-      expect(runs).toBe(1);
-      door.resolve();
-      await running;
       expect(timers.map(({ ms }) => ms)).toEqual([15_500]);
     });
 

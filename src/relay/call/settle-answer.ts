@@ -20,6 +20,7 @@ import type { Call } from "./call.ts";
 import { viewOf } from "./exchange.ts";
 import { tellDown } from "./findings.ts";
 import { sparedUnits } from "./hold-input.ts";
+import { keylessFailure } from "./keyless.ts";
 import { choicesIn, limitFrames } from "./limit-frames.ts";
 import type { CallServices } from "./services.ts";
 import { settleCall } from "./settle.ts";
@@ -120,7 +121,7 @@ async function settleFull(services: CallServices, answer: FullAnswer): Promise<S
 async function settleStream(services: CallServices, answer: StreamAnswer): Promise<void> {
   const { call, relay } = answer;
   services.visitors.feed(call.request, relay);
-  const end = await relay.ended;
+  const end = keylessEnd(await relay.ended, answer.plan.key);
   tellEnd(services, answer, end.reason);
   let tail: string;
   try {
@@ -133,6 +134,11 @@ async function settleStream(services: CallServices, answer: StreamAnswer): Promi
     tail = failureTail(answer, failure);
   }
   relay.finish(tail);
+}
+
+/** What an upstream said when it broke off goes on to the client, as at the beginning. */
+function keylessEnd(end: StreamEnd, key: string): StreamEnd {
+  return end.failure ? { ...end, failure: keylessFailure(end.failure, key) } : end;
 }
 
 async function settleEnded(

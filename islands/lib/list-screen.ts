@@ -1,10 +1,11 @@
 // What every list screen stands on: filters, page and order in the address, the rows of that page, the selection, and
 // every row of the filter for what goes beyond the page.
-import { useRef } from "react";
+import { useEffect, useRef } from "react";
 import { useList } from "./list.ts";
 import type { ListPage, ListState, LiveListState } from "./list.ts";
 import type { TableQuery } from "./table-query.ts";
 import { toast } from "./toasts.ts";
+import { setQuery } from "./url-state.ts";
 import type { ListPageData } from "./wire.ts";
 
 /** Rows per request where every row of a filter is fetched. */
@@ -62,6 +63,13 @@ export function useListScreen<Row>(options: ListScreenOptions<Row>): ListScreenS
     queryKey,
     load: (signal) => fetchPage({ page, pageSize, signal }),
   });
+  // A page that is no longer there (its last rows were deleted, an old address): the last one that is.
+  const { phase, rows: shown, total } = list;
+  const last = Math.max(1, Math.ceil(total / pageSize));
+  const isPast = phase === "ready" && shown.length === 0 && total > 0 && page > last;
+  useEffect(() => {
+    if (isPast) setQuery({ p: last === 1 ? undefined : last }, { replace: true });
+  }, [isPast, last]);
   const narrowing = Object.keys(filters).filter((name) => !arranging.includes(name));
   return {
     table,

@@ -50,41 +50,57 @@ export function useList<Row>({ initial, queryKey, load }: ListOptions<Row>): Liv
   const [failure, setFailure] = useState<string>();
   const answered = useRef(initial ? asked : undefined);
   const running = useRef<AbortController>(undefined);
-  const latestLoad = useRef(load);
-  latestLoad.current = load;
+  /** What the address asks for now: an action that ends late was begun under another one. */
+  const latest = useRef({ asked, load });
+  latest.current = { asked, load };
+  /** Counts the pages that were shown: an undo belongs to its own. */
+  const shownPages = useRef(0);
 
-  const fetchPage = useCallback(async (key: string) => {
+  const show = useCallback((next: ListPage<Row>, key: string) => {
+    answered.current = key;
+    shownPages.current++;
+    setPage(next);
+    setFailure(undefined);
+  }, []);
+
+  const refresh = useCallback(async () => {
     running.current?.abort();
     const controller = new AbortController();
     running.current = controller;
     setPhase((before) => (before === "loading" ? before : "refreshing"));
+    const { asked: key, load: loadNow } = latest.current;
     try {
-      const next = await latestLoad.current(controller.signal);
+      const next = await loadNow(controller.signal);
       if (controller.signal.aborted) return;
-      answered.current = key;
-      setPage(next);
-      setFailure(undefined);
+      show(next, key);
       setPhase("ready");
     } catch (error) {
       if (controller.signal.aborted || isAbort(error)) return;
       setFailure(failureMessage(error));
       setPhase("failed");
     }
-  }, []);
+  }, [show]);
 
   useEffect(() => {
-    if (answered.current !== asked) void fetchPage(asked);
+    if (answered.current !== asked) void refresh();
     return () => running.current?.abort();
-  }, [asked, fetchPage]);
+  }, [asked, refresh]);
 
-  const refresh = useCallback(() => fetchPage(asked), [fetchPage, asked]);
+  const replace = useCallback(
+    (next: ListPage<Row>) => {
+      show(next, latest.current.asked);
+      setPhase((before) => (before === "failed" ? "ready" : before));
+    },
+    [show],
+  );
   const patch = useCallback((change: (rows: readonly Row[]) => readonly Row[]) => {
     let before: readonly Row[] = [];
+    const on = shownPages.current;
     setPage((current) => {
       before = current.rows;
       return { ...current, rows: change(current.rows) };
     });
-    return () => setPage((current) => ({ ...current, rows: before }));
+    return () => setPage((current) => (on === shownPages.current ? { ...current, rows: before } : current));
   }, []);
 
   return {
@@ -95,6 +111,6 @@ export function useList<Row>({ initial, queryKey, load }: ListOptions<Row>): Liv
     failure,
     refresh,
     patch,
-    replace: setPage,
+    replace,
   };
 }

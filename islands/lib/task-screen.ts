@@ -79,7 +79,7 @@ function useTaskRefresh<Row extends TaskLike>(
     const controller = new AbortController();
     const timer = setInterval(() => {
       const { list: now, load: loadNow } = latest.current;
-      if (document.hidden || now.phase !== "ready") return;
+      if (document.hidden || now.phase === "loading" || now.phase === "refreshing") return;
       // A failed round is no news: the next one may work, and Refresh tells what is wrong.
       void loadNow(controller.signal).then(
         (page) => controller.signal.aborted || latest.current.list.replace(page),

@@ -57,9 +57,19 @@ export function shiftRange({ from, to }: TimeRange, by: -1 | 1): { from: number;
   return { from: from + by * length, to: to + by * length };
 }
 
-/** `2026-11-20T19:55` of a field, read in a zone, as Unix seconds. */
+const DAY_MS = 86_400_000;
+
+/**
+ * `2026-11-20T19:55` of a field, read in a zone, as Unix seconds: the earlier moment where the clock shows it twice, by the
+ * clock as it was before where it leaves it out.
+ */
 export function parseLocal(text: string, zone: string): number | undefined {
   const asUtc = Date.parse(`${text.length === 16 ? `${text}:00` : text}Z`);
   if (Number.isNaN(asUtc)) return undefined;
-  return Math.floor(asUtc / 1000) - offsetSeconds(zone, asUtc);
+  const before = offsetSeconds(zone, asUtc - DAY_MS);
+  const moments = [before, offsetSeconds(zone, asUtc + DAY_MS)]
+    .map((offset) => ({ offset, at: Math.floor(asUtc / 1000) - offset }))
+    .filter(({ offset, at }) => offsetSeconds(zone, at * 1000) === offset)
+    .map(({ at }) => at);
+  return moments.length === 0 ? Math.floor(asUtc / 1000) - before : Math.min(...moments);
 }

@@ -25,22 +25,31 @@ export interface Selection<Row> {
   clear: () => void;
   /** Rows beyond the page are selected too. */
   isBeyond: boolean;
-  setBeyond: (rows: readonly Row[]) => void;
+  /** Selects what is loaded, unless rows or selection have changed until it is there. */
+  extend: (load: () => Promise<readonly Row[]>) => Promise<void>;
   /** So many match the filter and all of them are meant, without being loaded; undefined: what `rows` holds. */
   all: number | undefined;
   setAll: (count: number) => void;
 }
 
+export interface SelectionOptions<Row> {
+  data: readonly Row[];
+  rowKey: (row: Row) => number | string;
+  isSelectable?: ((row: Row) => boolean) | undefined;
+}
+
 export function useSelection<Row>(
   rows: readonly KeyedRow<Row>[],
-  data: readonly Row[],
-  isSelectable: (row: Row) => boolean = () => true,
+  { data, rowKey, isSelectable = () => true }: SelectionOptions<Row>,
 ): Selection<Row> {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [beyond, setBeyond] = useState<readonly Row[]>();
   const [all, setAll] = useState<number>();
   const last = useRef<number>(undefined);
+  /** Counts what the selection is made of. */
+  const round = useRef(0);
   useEffect(() => {
+    round.current++;
     setBeyond(undefined);
     setAll(undefined);
   }, [data, chosen]);
@@ -52,7 +61,14 @@ export function useSelection<Row>(
     count: selected.length,
     key: beyond ? "all" : selected.map(({ id }) => id).join(" "),
     isBeyond: beyond !== undefined || all !== undefined,
-    setBeyond,
+    async extend(load) {
+      const began = round.current;
+      const found = await load();
+      if (began !== round.current) return;
+      // Rows move to another page while the pages are read.
+      const unique = new Map(found.map((row) => [rowKey(row), row]));
+      setBeyond([...unique.values()].filter(isSelectable));
+    },
     all,
     setAll,
     toggle(index, isRange) {
@@ -104,7 +120,7 @@ export function BulkBar<Row>({
     if (selectsFilter || !loadAll) return;
     setLoading(true);
     try {
-      selection.setBeyond(await loadAll());
+      await selection.extend(loadAll);
     } catch (error) {
       toastFailure(error);
     } finally {

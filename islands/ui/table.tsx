@@ -92,7 +92,7 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   });
   const rows = useMemo(() => data.map((row) => ({ id: String(rowKey(row)), original: row })), [data]);
   const focusRestore = useFocusRestore(body, rows);
-  const selection = useSelection(rows, data, props.isSelectable);
+  const selection = useSelection(rows, { data, rowKey, isSelectable: props.isSelectable });
   useEffect(() => {
     onSelection?.(selection.rows);
     // The caller's function is made anew with every render: only what is selected counts.

@@ -17,7 +17,7 @@ interface LiveBlock {
   spec: BlockSpec;
   at: number;
   held: BlockPayload[];
-  /** Follows the arguments of a call; other blocks have none to follow. */
+  /** Follows the arguments of a call; other blocks, and calls with free text, have none to follow. */
   json: JsonProgress | undefined;
   done: boolean;
 }
@@ -37,7 +37,11 @@ export interface BlockSequencer {
 /** Text-like blocks may be closed whenever something else begins; calls and media only when they are whole. */
 const INTERRUPTIBLE: ReadonlySet<BlockKind> = new Set(["text", "thinking", "refusal"]);
 
-export function createSequencer(): BlockSequencer {
+/**
+ * `isUnsaid`: the wire never says that a call is whole. Models write one call after the other, so that one of which nothing
+ * came while a later one of its choice became whole has no arguments.
+ */
+export function createSequencer({ isUnsaid = false } = {}): BlockSequencer {
   let nextAt = 0;
   let open: LiveBlock | null = null;
   let waiting: LiveBlock[] = [];
@@ -51,7 +55,6 @@ export function createSequencer(): BlockSequencer {
         out.push({ type: "text", at, delta: payload.delta });
         return;
       case "json":
-        block.json?.read(payload.delta);
         out.push({ type: "json", at, delta: payload.delta });
         return;
       default:
@@ -78,8 +81,11 @@ export function createSequencer(): BlockSequencer {
     if (!INTERRUPTIBLE.has(open.spec.kind)) closedKeys.add(open.spec.key);
     open = null;
   };
-  const mayClose = (block: LiveBlock): boolean =>
-    block.done || INTERRUPTIBLE.has(block.spec.kind) || (block.json !== undefined && block.json.whole());
+  const mayClose = (block: LiveBlock): boolean => {
+    if (block.done || INTERRUPTIBLE.has(block.spec.kind)) return true;
+    if (!block.json) return false;
+    return block.json.whole() || (isUnsaid && block.json.isEmpty() && waiting.some(isLater(block)));
+  };
   /** Gives held blocks their turn for as long as the open one may close. */
   const advance = (out: CanonicalEvent[]): void => {
     while (waiting.length > 0 && (!open || mayClose(open))) {
@@ -92,18 +98,23 @@ export function createSequencer(): BlockSequencer {
   return {
     write(out, spec, payload) {
       if (open?.spec.key === spec.key) {
+        if (payload?.type === "json") open.json?.read(payload.delta);
         if (payload) emit(out, open, payload);
+        if (waiting.length > 0 && payload?.type === "json") advance(out);
         return;
       }
       const held = waiting.length === 0 ? undefined : waiting.find((block) => block.spec.key === spec.key);
       if (held) {
-        if (payload) held.held.push(payload);
+        if (payload) hold(held, payload);
+        if (payload?.type === "json") advance(out);
         return;
       }
       // A call that was whole and closed can only be followed by white space: nothing to say.
       if (closedKeys.has(spec.key)) return;
-      const json = spec.kind === "tool-call" ? jsonProgress() : undefined;
-      waiting.push({ spec, at: -1, held: payload ? [payload] : [], json, done: false });
+      const json = spec.kind === "tool-call" && !spec.custom ? jsonProgress() : undefined;
+      const block: LiveBlock = { spec, at: -1, held: [], json, done: false };
+      if (payload) hold(block, payload);
+      waiting.push(block);
       advance(out);
     },
     complete(out, key) {
@@ -113,7 +124,9 @@ export function createSequencer(): BlockSequencer {
         return;
       }
       const held = waiting.find((block) => block.spec.key === key);
-      if (held) held.done = true;
+      if (!held) return;
+      held.done = true;
+      advance(out);
     },
     closeAll(out) {
       close(out);
@@ -128,19 +141,35 @@ export function createSequencer(): BlockSequencer {
   };
 }
 
-interface JsonProgress {
+/** Keeps what cannot be written yet. */
+function hold(block: LiveBlock, payload: BlockPayload): void {
+  if (payload.type === "json") block.json?.read(payload.delta);
+  block.held.push(payload);
+}
+
+/** Whether another is a whole call of the same choice. */
+function isLater({ spec }: LiveBlock): (other: LiveBlock) => boolean {
+  return (other) => other.spec.choice === spec.choice && other.json?.whole() === true;
+}
+
+/** How far the arguments of a call are. */
+export interface JsonProgress {
   read: (delta: string) => void;
   whole: () => boolean;
+  /** Nothing but white space came. */
+  isEmpty: () => boolean;
 }
 
 /** Follows brackets and strings of streamed JSON: whole when the outermost object or list has closed. */
-function jsonProgress(): JsonProgress {
+export function jsonProgress(): JsonProgress {
+  let isEmpty = true;
   let depth = 0;
   let inString = false;
   let escaped = false;
   let whole = false;
   return {
     read(delta) {
+      if (isEmpty) isEmpty = delta.trim() === "";
       for (let i = 0; i < delta.length; i++) {
         const c = delta.charCodeAt(i);
         if (inString) {
@@ -156,5 +185,6 @@ function jsonProgress(): JsonProgress {
       }
     },
     whole: () => whole && !inString,
+    isEmpty: () => isEmpty,
   };
 }

@@ -123,6 +123,9 @@ const ROWS = {
 
 export type InboxKind = keyof typeof ROWS;
 
+/** What lasts is seen again every ten minutes, the books every hour; unseen for so long, nobody looks after it any more. */
+const UNSEEN_SECONDS = 2 * 3600;
+
 export const INBOX_KINDS = Object.keys(ROWS) as InboxKind[];
 
 export const inboxKinds: Readonly<Record<InboxKind, InboxKindRow>> = ROWS;
@@ -130,6 +133,14 @@ export const inboxKinds: Readonly<Record<InboxKind, InboxKindRow>> = ROWS;
 /** Of a text out of a database or an address, which an older or newer build may have written. */
 export function isInboxKind(text: string): text is InboxKind {
   return Object.hasOwn(ROWS, text);
+}
+
+/**
+ * Whether the item closes itself, so that a person could not close it for long. What was last seen hours ago was told by a node that is
+ * gone, or by a job that is switched off.
+ */
+export function closesItself(kind: InboxKind, lastSeenAt: number, nowSeconds: number): boolean {
+  return inboxKinds[kind].isLasting === true && nowSeconds - lastSeenAt < UNSEEN_SECONDS;
 }
 
 /** As much of an item as its sentence needs. */

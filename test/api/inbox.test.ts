@@ -2,6 +2,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { purgeItems } from "../../src/core/inbox/items.ts";
+import { ChannelStatus } from "../../src/shared/enums.ts";
 import { INBOX_KINDS, inboxKinds } from "../../src/shared/inbox.ts";
 import type { InboxKind } from "../../src/shared/inbox.ts";
 import { startTestApp } from "../support/app.ts";
@@ -120,6 +121,69 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await app.services.inbox.settle();
   });
 
+  test("what lasts is closed by hand once nobody has seen it for two hours: its node is gone", async () => {
+    const { id } = await raised("settlement_lost", "gone-node");
+    clock.advance(2 * 3_600_000 - 1000);
+    expect(await put(id, { state: "closed" })).toMatchObject({ success: false, code: "inbox_lasting" });
+    clock.advance(1000);
+    expect((await put(id, { state: "closed" })).data).toMatchObject({ closed_by: admin.id });
+    await app.services.looks.look();
+    expect(await list("kind=settlement_lost")).toMatchObject({ total: 0 });
+  });
+
+  test("what a node of the embedded database told of itself ends with it; what it says of money stays", async () => {
+    const kinds = ["disk", "database", "node_stopped", "settlement_lost", "settlement_refused"] as const;
+    for (const kind of [...kinds, "journal_put_away"] as const) await raised(kind, "gone-node");
+    await app.services.looks.look();
+    expect((await list("page_size=100")).items.map(({ kind }) => kind).toSorted()).toEqual([
+      "journal_put_away",
+      "settlement_lost",
+      "settlement_refused",
+    ]);
+    const { inboxItems } = app.deps.db.t;
+    await app.deps.db.orm.delete(inboxItems);
+    await app.services.inbox.read();
+  });
+
+  test("a kind with a thousand causes leaves room for others, and what is grave is always there, first of all", async () => {
+    const { inbox } = app.deps;
+    for (const kind of ["price", "budget"] as const)
+      for (let index = 0; index < 600; index++) inbox.raise({ kind, subject: `${kind}-${index}` });
+    await app.services.inbox.settle();
+    expect(["price", "budget"].map((kind) => inbox.subjects(kind as "price").length)).toEqual([150, 150]);
+    // What is known is met again, however full it is.
+    inbox.raise({ kind: "price", subject: "price-7" });
+    inbox.raise({ kind: "dispute", subject: "order" });
+    await app.services.inbox.settle();
+    const { inboxItems } = app.deps.db.t;
+    const [met] = await app.deps.db.orm.select().from(inboxItems).where(eq(inboxItems.subject, "price-7"));
+    expect([met?.count, inbox.subjects("dispute")]).toEqual([2, ["order"]]);
+    const rows = Array.from({ length: 1000 }, (_, index) => ({
+      kind: "payment",
+      subject: `older-${index}`,
+      params: "{}",
+      openedAt: Math.floor(clock.nowMs() / 1000) + 60,
+      lastSeenAt: 0,
+      count: 1,
+    }));
+    for (let at = 0; at < rows.length; at += 250)
+      await app.deps.db.orm.insert(inboxItems).values(rows.slice(at, at + 250));
+    await app.services.inbox.read();
+    for (const kind of ["audit", "settlement_refused"] as const)
+      inbox.keep({ kind, subject: "", params: { count: 1 } });
+    inbox.raise({ kind: "mail" });
+    await app.services.inbox.settle();
+    expect(inbox.subjects("mail")).toEqual([]);
+    expect(inbox.subjects("payment").length).toBe(998);
+    const { tone, newest } = inbox.summary();
+    expect([tone, newest.slice(0, 3).map(({ kind }) => kind)]).toEqual([
+      "broken",
+      ["settlement_refused", "audit", "payment"],
+    ]);
+    await app.deps.db.orm.delete(inboxItems);
+    await app.services.inbox.read();
+  });
+
   test("what tells root of an administrator is closed and put off by root alone", async () => {
     const kinds = INBOX_KINDS.filter((kind) => inboxKinds[kind].isRootsToClose);
     expect(kinds.toSorted()).toEqual(["balance", "balance_run", "codes", "plan_by_hand"]);
@@ -183,5 +247,23 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await purgeItems(app.deps.db, now + 31 * 86_400);
     expect(await closed()).toBe(0);
     expect((await list("kind=disk")).items.map(({ subject }) => subject)).toEqual(["old"]);
+  });
+
+  test("what a person closed does not come back by itself, however long its cause lasts", async () => {
+    const { channels } = app.deps.db.t;
+    const id = await app.createChannel({ name: "off", status: ChannelStatus.autoDisabled });
+    const subject = String(id);
+    const open = async () => {
+      await app.services.looks.look();
+      return (await list("kind=channel")).items.filter((item) => item.subject === subject);
+    };
+    const [item] = await open();
+    await put(item?.id ?? 0, { state: "closed" });
+    const later = Math.floor(clock.nowMs() / 1000) + 31 * 86_400;
+    await purgeItems(app.deps.db, later);
+    expect(await open()).toEqual([]);
+    await app.deps.db.orm.delete(channels);
+    await purgeItems(app.deps.db, later);
+    expect((await list("state=closed")).total).toBe(0);
   });
 });

@@ -423,7 +423,7 @@ describe("what is refused", () => {
     [
       "a masked password of nobody",
       `format: 1\nchannels:\n  c:\n${CHANNEL}    base_url: 'http://u:***@h:1'\n    key: \${MAIN_KEY}\n`,
-      ":6: channels.c.base_url: *** stands for the password",
+      ":6: channels.c.base_url: *** stands for the secret",
     ],
     [
       "a plan that lasts so many of nothing",

@@ -25,12 +25,18 @@ const TAGGED = ROWS.slice(0, 3);
 const drawer = () => within(screen.getByRole("dialog"));
 
 function openTags(options: OpenOptions = {}): Island {
-  return openChannels({
+  const island = openChannels({
     rows: TAGGED,
     page: { total: 2 },
     url: "/channel?tag_mode=true",
     ...options,
   });
+  island.answer("GET /api/channel/search", ({ query }: SentRequest) => ({
+    success: true,
+    data: TAGGED.filter(({ tag }) => query["tag"] === undefined || tag === query["tag"]),
+    total: 2,
+  }));
+  return island;
 }
 
 describe("tag mode", () => {
@@ -73,6 +79,36 @@ describe("tag mode", () => {
     await island.user.click(await screen.findByRole("button", { name: "Undo" }));
     await done();
     expect(calls(island).slice(1)).toEqual([["PUT", "/api/channel", { id: 2, status: 3 }]]);
+  });
+
+  test("under a filter the tag's other channels are counted and undone too", async () => {
+    const other = channel(9, { tag: "east", priority: 2 });
+    const island = openTags({ rows: TAGGED.slice(0, 1) });
+    island.answer("GET /api/channel/search", ({ query }: SentRequest) => ({
+      success: true,
+      data: query["tag"] === "east" ? [...TAGGED.slice(0, 2), other] : TAGGED.slice(0, 1),
+      total: 1,
+    }));
+    island.answer("POST /api/channel/tag/disabled", { success: true, message: "" });
+    island.answer("PUT /api/channel/tag", { success: true, message: "" });
+    await menu(island, "east", "Disable all");
+    expect(screen.getByText("3 channels of east disabled")).toBeTruthy();
+    await island.user.click(screen.getByRole("button", { name: "Undo" }));
+    await done();
+    await island.user.click(within(rowOf("1 channel")).getByTitle("Edit Priority"));
+    await island.user.type(screen.getByLabelText("Edit Priority"), "7{Enter}");
+    await done();
+    await island.user.click(screen.getByRole("button", { name: "Undo" }));
+    await done();
+    const undone = calls(island).filter(([, path]) => path === "/api/channel");
+    expect(undone.map(([, , body]) => body)).toEqual([
+      { id: 1, status: 1 },
+      { id: 2, status: 3 },
+      { id: 9, status: 1 },
+      { id: 1, priority: 5 },
+      { id: 2, priority: 1 },
+      { id: 9, priority: 2 },
+    ]);
   });
 
   test("a priority at the head is the tag's; undo brings back what each had", async () => {

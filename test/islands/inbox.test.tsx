@@ -191,6 +191,13 @@ describe("what a person does", () => {
     expect(await menuOf(ofRoot, /of bob/)).toContain("Close");
   });
 
+  test("what lasts is offered to be closed once nobody has seen it for two hours", async () => {
+    const island = open({ rows: [{ ...DISK, last_seen_at: NOW - 7200 }, PRICE] });
+    expect(await menuOf(island, /abc/)).toContain("Close");
+    await island.user.click(screen.getByRole("menuitem", { name: "Close" }));
+    await settle();
+    expect(puts(island)).toEqual([[`/api/inbox/${DISK.id}`, { state: "closed" }]]);
+  });
   test("a snooze is ended from the snoozed view", async () => {
     const island = open({ rows: [{ ...PRICE, snoozed_until: NOW + 3600 }], url: "/inbox?state=snoozed" });
     expect(rowOf(/with space/).textContent).toContain("Snoozed until");

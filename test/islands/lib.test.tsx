@@ -94,6 +94,9 @@ describe("calls", () => {
 describe("lists", () => {
   const pages: Record<string, PromiseWithResolvers<string[]>> = {};
 
+  let refresh: () => Promise<void>;
+  let patch: (change: (rows: readonly string[]) => readonly string[]) => () => void;
+
   function List() {
     const table = useTableQuery(10);
     const queryKey = String(table.page);
@@ -105,6 +108,7 @@ describe("lists", () => {
         return { rows: await waiting.promise, total: 30 };
       },
     });
+    ({ refresh, patch } = list);
     return (
       <p>
         {list.phase}: {list.rows.join()} {list.failure}
@@ -126,6 +130,22 @@ describe("lists", () => {
     await settle();
     expect(shown()).toBe("ready: third ");
     expect(location.search).toBe("?p=3");
+  });
+
+  test("a late action reads the page that is shown then, and notes it under its own address", async () => {
+    for (const page of ["1", "5", "6"]) pages[page] = Promise.withResolvers();
+    renderPart(<List />, { url: "/x?p=5" });
+    const [late, undo] = [refresh, patch(() => ["patched"])];
+    act(() => setQuery({ p: 6 }));
+    pages["6"]?.resolve(["sixth"]);
+    await settle();
+    await act(late);
+    act(undo);
+    expect(shown()).toBe("ready: sixth ");
+    pages["5"]?.resolve(["fifth"]);
+    act(() => setQuery({ p: 5 }));
+    await settle();
+    expect(shown()).toBe("ready: fifth ");
   });
 
   test("a failed page keeps the rows that were there", async () => {
@@ -209,6 +229,23 @@ describe("ranges", () => {
     expect(startOfDay(now, "Asia/Shanghai")).toBe(Date.UTC(2026, 10, 19, 16) / 1000);
     expect(parseLocal("2026-11-20T20:00", "Asia/Shanghai")).toBe(now / 1000);
     expect(parseLocal("rubbish", "UTC")).toBeUndefined();
+  });
+
+  test.each([
+    // Six hours before and behind both changes of a year, and within them.
+    ["America/New_York", "2026-03-08T01:30", "2026-03-08T06:30Z"],
+    ["America/New_York", "2026-03-08T03:30", "2026-03-08T07:30Z"],
+    ["America/New_York", "2026-03-08T02:30", "2026-03-08T07:30Z"],
+    ["America/New_York", "2026-11-01T00:00", "2026-11-01T04:00Z"],
+    ["America/New_York", "2026-11-01T01:30", "2026-11-01T05:30Z"],
+    ["America/New_York", "2026-11-01T03:00", "2026-11-01T08:00Z"],
+    ["Europe/Berlin", "2026-03-29T01:30", "2026-03-29T00:30Z"],
+    ["Europe/Berlin", "2026-03-29T03:30", "2026-03-29T01:30Z"],
+    ["Europe/Berlin", "2026-10-25T01:00", "2026-10-24T23:00Z"],
+    ["Europe/Berlin", "2026-10-25T02:30", "2026-10-25T00:30Z"],
+    ["Europe/Berlin", "2026-10-25T03:00", "2026-10-25T02:00Z"],
+  ])("near a change of the clock in %s, %s is %s", (zone, text, moment) => {
+    expect(parseLocal(text, zone)).toBe(Date.parse(moment) / 1000);
   });
 });
 

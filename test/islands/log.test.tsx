@@ -5,8 +5,9 @@ import LogScreen from "../../islands/screens/log.tsx";
 import type { LogOther, LogPageData } from "../../islands/screens/log/row.ts";
 import { rowKeyOf } from "../../islands/lib/log-key.ts";
 import { stepsOf } from "../../islands/screens/log/steps.ts";
+import { setQuery } from "../../islands/lib/url-state.ts";
 import { renderScreen, settle } from "./render.tsx";
-import type { Island, IslandOptions } from "./render.tsx";
+import type { Island, IslandOptions, SentRequest } from "./render.tsx";
 import type { LogRow } from "../../islands/lib/wire.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
@@ -357,6 +358,24 @@ describe("live", () => {
     await poll();
     expect(island.requests.length).toBe(before);
     expect(screen.queryByText("New above this line")).toBeNull();
+  });
+
+  test("ends where another page is turned to: what is new belongs on the first", async () => {
+    jest.useFakeTimers();
+    const island = open();
+    fireEvent.click(screen.getByRole("button", { name: "Live" }));
+    island.answer("GET /api/log", ({ query }: SentRequest) => ({
+      success: true,
+      data: { items: [query["p"] === "2" ? row(1, { token_name: "old one" }) : row(50)], total: 40 },
+    }));
+    act(() => setQuery({ p: 2 }));
+    await poll();
+    expect(screen.getByText("old one")).toBeTruthy();
+    expect(screen.getByRole("button", { name: "Live" }).getAttribute("aria-pressed")).toBe("false");
+    const before = island.requests.length;
+    await poll();
+    expect(island.requests.length).toBe(before);
+    expect(screen.getByText("old one")).toBeTruthy();
   });
 
   test("while somebody reads a row, new ones wait for a click", async () => {

@@ -5,7 +5,7 @@ import RedemptionScreen from "../../islands/screens/redemption.tsx";
 import { quotaOf } from "../../islands/ui/money-field.tsx";
 import type { RedemptionPageData } from "../../islands/screens/redemption/row.ts";
 import { renderScreen, settle } from "./render.tsx";
-import type { Island, IslandOptions } from "./render.tsx";
+import type { Island, IslandOptions, SentRequest } from "./render.tsx";
 import type { CodeRow } from "../../islands/lib/wire.ts";
 
 const NOW = Date.UTC(2026, 10, 20, 12) / 1000;
@@ -135,6 +135,19 @@ describe("the list", () => {
     expect(within(drawer).getByRole("link", { name: "See this user's credits" }).getAttribute("href")).toBe(
       "/log?username=bob&type=1",
     );
+  });
+
+  test("past the end the last page is gone to, and Back does not come here again", async () => {
+    const before = history.length;
+    const island = open({ url: "/redemption?p=9", data: { rows: [], total: 31, pageSize: 10 } });
+    island.answer("GET /api/redemption/search", ({ query }: SentRequest) => ({
+      success: true,
+      data: { items: query["p"] === "4" ? ROWS : [], total: 31 },
+    }));
+    await settle();
+    expect(location.search).toBe("?p=4");
+    expect(history.length).toBe(before);
+    expect(screen.queryAllByRole("row").length).toBeGreaterThan(2);
   });
 
   test("a code of another page opens by its address", async () => {

@@ -92,6 +92,32 @@ describe("opening", () => {
   });
 });
 
+describe("every row of the filter", () => {
+  test("is selected once each, and not at all where the list shows another filter by then", async () => {
+    const found = Promise.withResolvers<readonly Row[]>();
+    let show: (rows: Row[]) => void = () => undefined;
+    function Filtered() {
+      const [rows, setRows] = useState(ROWS);
+      show = setRows;
+      return table({
+        list: list({ rows }),
+        loadAll: () => found.promise,
+        bulk: (chosen, _, all) => <output>{all ?? chosen.length}</output>,
+      });
+    }
+    const { user } = renderPart(<Filtered />);
+    const selectAll = () => user.click(screen.getByRole("button", { name: /^Select all 30/ }));
+    const count = () => document.querySelector("output")?.textContent;
+    await user.click(screen.getByRole("checkbox", { name: "Select this page" }));
+    await selectAll();
+    act(() => show(ROWS.slice(0, 2)));
+    await act(async () => found.resolve([...ROWS, ...ROWS]));
+    expect(count()).toBe("2");
+    await selectAll();
+    expect(count()).toBe("3");
+  });
+});
+
 describe("focus", () => {
   const focusedRow = () => document.activeElement?.closest("tr")?.textContent;
   let show: (names: string[]) => void = () => undefined;

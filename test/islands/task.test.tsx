@@ -5,6 +5,7 @@ import TaskScreen from "../../islands/screens/task.tsx";
 import { clipsOf, statusLabel } from "../../islands/screens/task/row.ts";
 import type { TaskPageData } from "../../islands/screens/task/row.ts";
 import { percentOf } from "../../islands/lib/task-screen.ts";
+import { setQuery } from "../../islands/lib/url-state.ts";
 import { renderScreen, settle } from "./render.tsx";
 import type { Island, IslandOptions } from "./render.tsx";
 import type { TaskRow } from "../../islands/lib/wire.ts";
@@ -167,6 +168,19 @@ describe("filters", () => {
     act(() => void jest.advanceTimersByTime(5000));
     for (let step = 0; step < 6; step++) await act(async () => undefined);
     expect(rowOf(/task-2/).textContent).toContain("90%");
+    // Also where a question of somebody's own failed meanwhile.
+    island.answer("GET /api/task", () => Response.json({ success: false, message: "no" }, { status: 500 }));
+    act(() => setQuery({ task_id: "task-2" }));
+    for (let step = 0; step < 6; step++) await act(async () => undefined);
+    expect(screen.getByRole("alert")).toBeTruthy();
+    island.answer("GET /api/task", {
+      success: true,
+      data: [task(2, { progress: "95%", status: "IN_PROGRESS" })],
+    });
+    act(() => void jest.advanceTimersByTime(5000));
+    for (let step = 0; step < 6; step++) await act(async () => undefined);
+    expect(rowOf(/task-2/).textContent).toContain("95%");
+    expect(screen.queryByRole("alert")).toBeNull();
     // Page 1 as people see it; the call counts from 0.
     expect(island.requests.at(-1)?.query).toMatchObject({ p: "0" });
   });

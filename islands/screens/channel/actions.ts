@@ -10,7 +10,7 @@ import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { Tone } from "../../lib/toasts.ts";
 import type { QuickField } from "./columns.tsx";
 import type { ListRow, TagRow, TestState } from "./row.ts";
-import { dollarsText, isTagRow, namesOf, STATUS_ENABLED } from "./row.ts";
+import { dollarsText, isTagRow, namesOf, STATUS_DISABLED, STATUS_ENABLED } from "./row.ts";
 import { noteRun } from "./use-channels.ts";
 import type { Channels } from "./use-channels.ts";
 import type { ChannelRow } from "../../lib/wire.ts";
@@ -83,15 +83,20 @@ export async function setStatus(
   await channels.refresh();
 }
 
+/** All channels of a tag, also those that no filter of the list shows. */
+const taggedAs = (tag: string): Promise<ChannelRow[]> => call(api.channel.search.get({ query: { tag } }));
+
 export async function setTagStatus(channels: Channels, row: TagRow, isOn: boolean): Promise<void> {
-  const before = row.channels.filter((each) => (each.status === STATUS_ENABLED) !== isOn);
   try {
+    const tagged = await taggedAs(row.tag);
+    // Disabling by hand takes those along that were switched off by themselves.
+    const before = tagged.filter(({ status }) => status !== (isOn ? STATUS_ENABLED : STATUS_DISABLED));
     await call(api.channel.tag[isOn ? "enabled" : "disabled"].post({ tag: row.tag }));
     toast({
       key: "channel status",
       text: t(isOn ? "channel.tagEnabled" : "channel.tagDisabled", {
         tag: row.tag,
-        count: row.channels.length,
+        count: tagged.length,
       }),
       undo: async () => {
         await overAll(before, ({ id, status }) => call(api.channel.put({ id, status })));
@@ -115,7 +120,7 @@ export async function saveQuick(
   // A tag may be taken away in place; anything else stays when nothing was typed.
   if (text.trim() === "" && name !== "tag") return;
   const value = isNumber ? Number.parseInt(text, 10) : text.trim();
-  const targets = channelsOf([row]);
+  const targets = isTagRow(row) ? await taggedAs(row.tag) : [row];
   const write = (each: ChannelRow, next: unknown) => call(api.channel.put({ id: each.id, [name]: next }));
   const ids = new Set(targets.map(({ id }) => id));
   const rollBack = channels.list.patch((all) =>

@@ -1,7 +1,7 @@
 // What the inbox screen does to items: close, put off, take up again; the bell of the frame follows.
 import { Role } from "../../../src/shared/enums.ts";
 import { api, call } from "../../lib/api.ts";
-import { user } from "../../lib/boot.ts";
+import { nowMs, user } from "../../lib/boot.ts";
 import { replaceParts } from "../../lib/fresh-parts.ts";
 import { t } from "../../lib/i18n.ts";
 import type { ListState } from "../../lib/list.ts";
@@ -24,8 +24,9 @@ export async function change(
   clear?: () => void,
 ): Promise<void> {
   const role = user.value?.role ?? Role.admin;
+  const now = Math.floor(nowMs.value / 1000);
   const may = body.state === "closed" ? mayClose : mayChange;
-  const changing = rows.filter((row) => may(row, role));
+  const changing = rows.filter((row) => may(row, role, now));
   if (changing.length === 0) {
     const why = rows.some((row) => mayChange(row, role)) ? "inbox.lasting" : "inbox.roots";
     if (rows.length > 0) toast({ key: "inbox", tone: "info", text: t(why) });

@@ -40,7 +40,7 @@ export function rowMenu({ t, list, row, nowSeconds }: RowMenuContext): MenuGroup
           icon: AlarmClock,
           onSelect: run({ state: "snoozed", hours }),
         })),
-    mayClose(row, role)
+    mayClose(row, role, nowSeconds)
       ? [{ id: "close", label: t("inbox.close"), icon: CircleCheck, onSelect: run({ state: "closed" }) }]
       : [],
   ];

@@ -1,6 +1,6 @@
 // What the inbox screen knows of an item: its state now, and whether the viewer may change it.
 import { Role } from "../../../src/shared/enums.ts";
-import { inboxKinds } from "../../../src/shared/inbox.ts";
+import { closesItself, inboxKinds } from "../../../src/shared/inbox.ts";
 import type { StatusTone } from "../../ui/badges.tsx";
 import type { InboxRow, ListPageData } from "../../lib/wire.ts";
 
@@ -23,7 +23,7 @@ export function mayChange({ kind, closed_at }: InboxRow, role: number): boolean 
   return closed_at === 0 && (role >= Role.root || inboxKinds[kind].isRootsToClose !== true);
 }
 
-/** What lasts closes itself; by hand it would be back with the next look. */
-export function mayClose(row: InboxRow, role: number): boolean {
-  return mayChange(row, role) && inboxKinds[row.kind].isLasting !== true;
+/** What lasts closes itself; by hand it would be back with the next look, as long as somebody looks. */
+export function mayClose(row: InboxRow, role: number, nowSeconds: number): boolean {
+  return mayChange(row, role) && !closesItself(row.kind, row.last_seen_at, nowSeconds);
 }

@@ -1,6 +1,6 @@
 // Rows, figures and histogram of the usage log for the filter in the address, and the live tail.
 // Refuses to move the reader: what comes in while somebody reads below the top waits until somebody wants it.
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { api, call } from "../../lib/api.ts";
 import { siteZone } from "../../lib/boot.ts";
 import { rowKeyOf } from "../../lib/log-key.ts";
@@ -143,8 +143,13 @@ export function useLogs({ data, table, isLive, onLiveEnd, isReading }: LogsOptio
   });
   const { list } = screen;
 
+  // What is new stands on page 1: another page would show its rows as its own.
+  const isTailed = isLive && page === 1;
+  useEffect(() => {
+    if (isLive && page !== 1) onLiveEnd();
+  }, [isLive, page]);
   useLiveTail({
-    isLive,
+    isLive: isTailed,
     tailKey: `${isAdmin} ${filterKey} ${page}`,
     rowKey: (row) => rowKeyOf(row, isAdmin),
     rows: list.rows,

@@ -11,6 +11,7 @@ import type { ChannelRow } from "../channels/rows.ts";
 import type { ConfigChannel } from "./state.ts";
 import { checked, entriesOf, isRecord, noteFields, onlyFields, wrong } from "./judge.ts";
 import type { Judge, Path } from "./judge.ts";
+import { maskedDeep, meantDeep } from "./masked.ts";
 import { addressOf, maskedAddress, secretOf } from "./variables.ts";
 
 /** What becomes of one channel. */
@@ -93,6 +94,7 @@ function shownField({ kind, column }: Field, row: ConfigChannel): unknown {
   if (column === "baseUrl") return maskedAddress(text);
   if (kind !== "json") return text;
   const value = jsonObject(text);
+  if (value && (column === "headerOverride" || column === "paramOverride")) return maskedDeep(value);
   const proxy = column === "setting" ? value?.["proxy"] : undefined;
   return typeof proxy === "string" ? { ...value, proxy: maskedAddress(proxy) } : (value ?? text);
 }
@@ -186,7 +188,7 @@ function wireValue(kind: Kind, value: unknown): string | number {
   return value as string | number;
 }
 
-/** Passwords within addresses: known ones stay, new ones come out of the environment. */
+/** Passwords within addresses, and what headers and parameters hold of secrets: known ones stay, new ones come out of the environment. */
 function withPasswords(
   judge: Judge,
   path: Path,
@@ -196,6 +198,8 @@ function withPasswords(
 ): unknown {
   if (name === "base_url" && typeof value === "string")
     return addressOf(judge, path, value, before?.baseUrl ?? "");
+  if (name === "header_override" || name === "param_override")
+    return meantDeep(judge, path, value, jsonObject(String(before?.[FIELDS[name].column] ?? "")));
   if (name !== "setting" || !isRecord(value) || typeof value["proxy"] !== "string") return value;
   const known = jsonObject(before?.setting ?? "")?.["proxy"];
   const proxy = addressOf(judge, [...path, "proxy"], value["proxy"], typeof known === "string" ? known : "");
@@ -205,7 +209,10 @@ function withPasswords(
 /** The stored value of a field without masks, to tell whether the meant one differs. */
 function heldField(name: FieldName, field: Field, row: ConfigChannel): unknown {
   if (name === "base_url") return row.baseUrl;
-  return name === "setting" ? (jsonObject(row.setting) ?? row.setting) : shownField(field, row);
+  if (name !== "setting" && name !== "header_override" && name !== "param_override")
+    return shownField(field, row);
+  const text = String(row[field.column] ?? "");
+  return jsonObject(text) ?? text;
 }
 
 interface Read {

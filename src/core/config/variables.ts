@@ -1,17 +1,15 @@
 // ${NAME} in settings files: what is secret stands in the environment of whoever applies the file, never in the file.
 import { definitionOf, isOptionKey } from "../options/definitions.ts";
+import { EACH_VARIABLE, filledIn, MASK, maskedQuery, variablesDeep } from "./masked.ts";
 import { isRecord, wrong } from "./judge.ts";
 import type { Judge, Path } from "./judge.ts";
 
 const WHOLE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/;
-const EACH = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
-/** Stands for the password in an address that is known already. */
-const MASK = "***";
 const PASSWORD = /^([a-z][a-z0-9+.-]*:\/\/[^/?#@:]*):([^/?#]*)@/i;
 
 const namesIn = (text: unknown): string[] =>
-  typeof text === "string" ? [...text.matchAll(EACH)].map((match) => match[1] ?? "") : [];
+  typeof text === "string" ? [...text.matchAll(EACH_VARIABLE)].map((match) => match[1] ?? "") : [];
 
 /** The variables that a file needs: no others are to leave the machine that it is sent from. */
 export function variablesIn(document: unknown): string[] {
@@ -28,7 +26,11 @@ export function variablesIn(document: unknown): string[] {
       isRecord(setting) ? setting["proxy"] : undefined,
     ]),
   ];
-  return [...new Set(texts.flatMap(namesIn))].toSorted();
+  const within = ofChannels.flatMap(({ header_override: headers, param_override: params }) => [
+    ...variablesDeep(headers),
+    ...variablesDeep(params),
+  ]);
+  return [...new Set([...texts.flatMap(namesIn), ...within])].toSorted();
 }
 
 /** The value of a secret, which is a variable and nothing else; undefined, and a problem, where it is not. */
@@ -48,8 +50,9 @@ function variableOf(judge: Judge, path: Path, name: string): string | undefined 
   return undefined;
 }
 
-/** An address without its password. */
-export const maskedAddress = (address: string): string => address.replace(PASSWORD, `$1:${MASK}@`);
+/** An address without its password, and without keys among its parameters. */
+export const maskedAddress = (address: string): string =>
+  maskedQuery(address.replace(PASSWORD, `$1:${MASK}@`));
 
 /**
  * The address that is meant: `***` is the password that it has already, `${NAME}` one of the environment. A password in
@@ -57,12 +60,12 @@ export const maskedAddress = (address: string): string => address.replace(PASSWO
  */
 export function addressOf(judge: Judge, path: Path, sent: string, before: string): string | undefined {
   const password = PASSWORD.exec(sent)?.[2];
-  if (password === undefined || password === "") return sent;
-  if (password === MASK) {
+  if (password === MASK || sent.includes(`=${MASK}`)) {
     if (maskedAddress(before) === sent) return before;
     wrong(judge, path, "config_masked_password");
     return undefined;
   }
+  if (password === undefined || password === "") return filledIn(judge, path, sent, encodeURIComponent);
   const value = secretOf(judge, path, password);
   return value === undefined ? undefined : sent.replace(PASSWORD, `$1:${encodeURIComponent(value)}@`);
 }

@@ -1,8 +1,8 @@
 // What administrators do to items by hand: close, put off, take up again; and the list as the console reads it.
-// Refuses to close what lasts: it would be back with the next look; and to administrators what tells root of one of them.
+// Refuses to close what lasts as long as somebody looks after it: it would be back with the next look; and to administrators what tells root of one of them.
 import { Failure, refuse } from "../../shared/failures.ts";
 import { Role } from "../../shared/enums.ts";
-import { inboxKinds } from "../../shared/inbox.ts";
+import { closesItself, inboxKinds } from "../../shared/inbox.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { changeItem, findItem, listItems } from "./items.ts";
 import type { InboxItem, InboxQuery, InboxState } from "./items.ts";
@@ -60,9 +60,9 @@ export async function changeInboxItem(
   if (!found || found.closedAt !== 0) throw refuse("record_missing");
   if (inboxKinds[found.kind].isRootsToClose === true && actor.role < Role.root)
     throw new Failure("forbidden", "inbox_root");
-  if (state === "closed" && inboxKinds[found.kind].isLasting === true)
-    throw new Failure("client", "inbox_lasting", { param: "state" });
   const now = nowSeconds(deps);
+  if (state === "closed" && closesItself(found.kind, found.lastSeenAt, now))
+    throw new Failure("client", "inbox_lasting", { param: "state" });
   const changed = await changeItem(
     deps.db,
     id,

@@ -49,6 +49,8 @@ const SEEN_STEP_SECONDS = 600;
 const MOST_SUBJECT = 255;
 /** Open items of one kind that one administrator's acts make. */
 const MOST_OF_ONE = 50;
+/** Open items of any other kind: a thousand models without a price must not leave a dispute out. */
+const MOST_OF_KIND = 150;
 /** What the bell lists; it stands on every page. */
 const NEWEST = 8;
 
@@ -88,6 +90,8 @@ class InboxState implements InboxService {
   #reading: Promise<void> = Promise.resolve();
   #writing: Promise<void> = Promise.resolve();
   #telling: Promise<void> = Promise.resolve();
+  /** A cause of the kind was left out since the last one that was not. */
+  readonly #full = new Set<InboxKind>();
   /** Closed by this node, and root does not know yet. */
   #over: InboxItem[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -128,6 +132,20 @@ class InboxState implements InboxService {
     return subject.includes(":") ? `${actor}:` : `${admin}:`;
   }
 
+  /** What puts calls or money at stake is never left out; there is one of a kind, or one a node. */
+  #hasRoom(kind: InboxKind): boolean {
+    const { tone, isRootsToClose } = inboxKinds[kind];
+    if (tone === "broken") return true;
+    if (this.#open.length + this.#waiting.size >= MOST_OPEN) return false;
+    return isRootsToClose === true || this.subjects(kind).length < MOST_OF_KIND;
+  }
+
+  #leaveOut(kind: InboxKind, subject: string): void {
+    if (this.#full.has(kind)) return;
+    this.#full.add(kind);
+    this.#deps.logger.warn("the inbox is full: causes of a kind are left out", { kind, subject });
+  }
+
   #meet({ kind, subject: whole = "", params = {} }: InboxCause, count: number): void {
     if (this.#isClosed) return;
     const subject = this.#subjectOf(kind, whole, params).slice(0, MOST_SUBJECT);
@@ -136,7 +154,8 @@ class InboxState implements InboxService {
     const waiting = this.#waiting.get(key);
     if (waiting)
       Object.assign(waiting, { params, count: waiting.count + count, lastAt, isMet: true, isOver: false });
-    else if (this.#byKey.has(key) || this.#open.length + this.#waiting.size < MOST_OPEN)
+    else if (this.#byKey.has(key) || this.#hasRoom(kind)) {
+      if (!this.#byKey.has(key)) this.#full.delete(kind);
       this.#waiting.set(key, {
         kind,
         subject,
@@ -148,7 +167,7 @@ class InboxState implements InboxService {
         isOver: false,
         tellsBack: false,
       });
-    else this.#deps.logger.warn("the inbox is full: a cause is left out", { kind, subject });
+    } else return this.#leaveOut(kind, subject);
     this.#settleSoon();
   }
 

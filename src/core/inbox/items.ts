@@ -1,10 +1,11 @@
 // The inbox's rows: opened, met again, closed, put off, claimed for a letter; each in one statement that several nodes may run.
 // Refuses a second row for the same cause: kind and subject are unique.
-import { and, asc, desc, eq, gt, inArray, lt, lte, sql } from "drizzle-orm";
+import { and, asc, desc, eq, exists, gt, inArray, lt, lte, not, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { countRows, q } from "../../db/database.ts";
 import type { Database, Orm, Steps } from "../../db/database.ts";
-import { isInboxKind } from "../../shared/inbox.ts";
+import { ChannelStatus } from "../../shared/enums.ts";
+import { INBOX_KINDS, inboxKinds, isInboxKind } from "../../shared/inbox.ts";
 import type { InboxKind, InboxParams } from "../../shared/inbox.ts";
 import { jsonObject } from "../../shared/json-object.ts";
 
@@ -17,8 +18,9 @@ const SAME_SECONDS = 86_400;
 /** A told time further ahead than this was written before somebody set the clock back. */
 const AHEAD_SECONDS = 300;
 const KEPT_SECONDS = 30 * 86_400;
-/** More are not kept in memory, and new causes are left out until some are closed. */
+/** More are not kept in memory, and new causes are left out until some are closed, but for those of calls and money at stake. */
 export const MOST_OPEN = 1000;
+const BROKEN = INBOX_KINDS.filter((kind) => inboxKinds[kind].tone === "broken");
 
 type Row = Database["t"]["inboxItems"]["$inferSelect"];
 
@@ -114,7 +116,7 @@ export function* closeSteps(
   return itemsOf(rows)[0];
 }
 
-/** What is open, the newest first. */
+/** What is open: first what puts calls or money at stake, of either the newest first. */
 export async function openItems({ orm, t }: Database): Promise<InboxItem[]> {
   const { inboxItems: items } = t;
   return itemsOf(
@@ -122,7 +124,11 @@ export async function openItems({ orm, t }: Database): Promise<InboxItem[]> {
       .select()
       .from(items)
       .where(eq(items.closedAt, 0))
-      .orderBy(desc(items.openedAt), desc(items.id))
+      .orderBy(
+        asc(sql`case when ${inArray(items.kind, BROKEN)} then 0 else 1 end`),
+        desc(items.openedAt),
+        desc(items.id),
+      )
       .limit(MOST_OPEN),
   );
 }
@@ -187,10 +193,31 @@ export async function dropLetter({ orm, t }: Database, { id, owedAt }: InboxItem
     .where(and(eq(items.id, id), eq(items.owedAt, owedAt)));
 }
 
-/** Deletes what was closed long ago. */
+/**
+ * Deletes what was closed long ago. Where a look asks `closedTimes` of a cause that still stands, the row says that somebody knows: without
+ * it the item would be back.
+ */
 export async function purgeItems({ orm, t }: Database, nowSeconds: number): Promise<void> {
-  const { inboxItems: items } = t;
-  await orm.delete(items).where(and(gt(items.closedAt, 0), lt(items.closedAt, nowSeconds - KEPT_SECONDS)));
+  const { inboxItems: items, channels, nodes } = t;
+  const isOff = orm
+    .select({ one: sql`1` })
+    .from(channels)
+    .where(
+      and(
+        eq(sql`cast(${channels.id} as text)`, items.subject),
+        eq(channels.status, ChannelStatus.autoDisabled),
+      ),
+    );
+  const isLost = orm
+    .select({ one: sql`1` })
+    .from(nodes)
+    .where(and(eq(nodes.nodeId, items.subject), gt(nodes.leaseUntil, 0), lt(nodes.leaseUntil, nowSeconds)));
+  const lasts = or(
+    and(eq(items.kind, "channel"), exists(isOff)),
+    and(eq(items.kind, "node_lost"), exists(isLost)),
+  );
+  const isOld = and(gt(items.closedAt, 0), lt(items.closedAt, nowSeconds - KEPT_SECONDS));
+  await orm.delete(items).where(and(isOld, lasts && not(lasts)));
 }
 
 export const INBOX_STATES = ["open", "snoozed", "closed"] as const;

@@ -13,7 +13,7 @@ import type { InboxService } from "./inbox.ts";
 import { closedTimes } from "./items.ts";
 import { nodeName as nameOf, stoppedCause } from "./ledger-causes.ts";
 import { createMarginLook } from "./margin-look.ts";
-import { lookAtNodes } from "./node-look.ts";
+import { closeForGone, lookAtNodes } from "./node-look.ts";
 
 /** Space on the disk that holds a path: as node:fs tells it. */
 type DiskSpace = (path: string) => Promise<{ bsize: number; blocks: number; bavail: number }>;
@@ -77,6 +77,7 @@ export function startLooks(deps: LookDeps): Looks {
     () => lookAtDisk(deps),
     () => lookAtFiles(deps),
     () => lookAtNodes(deps),
+    () => closeForGone(deps),
     () => lookAtBackups(deps),
     () => lookAtPrices(deps),
     () => lookAtChannels(deps),
@@ -171,16 +172,20 @@ async function lookAtFiles({ inbox, nodeId, dataDir }: LookDeps): Promise<void> 
   else inbox.gone("journal_put_away", nodeId);
 }
 
-/** Why one failed is told by who made it; here it is seen that a later one went well, or that none came. */
+/**
+ * Why one failed is told by who made it; here it is seen that a later one went well, or that none came. The marks alone say that it is
+ * over: a node that makes none, or has just begun, knows nothing of those that failed elsewhere.
+ */
 async function lookAtBackups({ db, clock, inbox, startedAt, makesBackups = false }: LookDeps): Promise<void> {
   if (!makesBackups && inbox.subjects("backup_failed").length + inbox.subjects("backup_late").length === 0)
     return;
   const { lastAt, failedAt } = await backupState(db);
-  if (failedAt === 0 || !makesBackups) inbox.gone("backup_failed");
+  if (failedAt === 0) inbox.gone("backup_failed");
   const age = backupAge({ lastAt: lastAt || startedAt }, Math.floor(clock.nowMs() / 1000)) ?? 0;
-  if (makesBackups && age > BACKUP_LATE_SECONDS)
+  if (age <= BACKUP_LATE_SECONDS) {
+    if (lastAt > 0) inbox.gone("backup_late");
+  } else if (makesBackups)
     inbox.keep({ kind: "backup_late", params: { hours: Math.floor(age / HOUR_SECONDS) } });
-  else inbox.gone("backup_late");
 }
 
 /** Of a huge file the first lines: so many are a catastrophe whatever their number is. */

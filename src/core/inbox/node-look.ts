@@ -1,6 +1,7 @@
-// Nodes that are gone without a word: their lease has ended, they never let go of it, and nobody entered their journal since.
+// Nodes that are gone without a word: their lease has ended, they never let go of it, and nobody entered their journal since. Of
+// those that said goodbye, what they told of themselves ends with them.
 // Refuses to trust this machine's clock: the database says how long ago a lease ended.
-import { and, desc, gt, inArray, lt, ne, sql } from "drizzle-orm";
+import { and, desc, gt, inArray, lt, ne, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { fixedQuery } from "../../db/database.ts";
 import type { Deps } from "../deps.ts";
@@ -66,4 +67,41 @@ export async function lookAtNodes(
     if (!open.includes(id) && (closedAt.get(id) ?? 0) >= leaseUntil) continue;
     inbox.keep(lostCause(id, goneSeconds));
   }
+}
+
+/** What only the node itself sees. Money that may be missing, and files that wait for a person, do not go with it. */
+const OWN_KINDS = ["disk", "database", "node_stopped"] as const;
+/** A restart is shorter, and the node itself says how it is when it is back. */
+const LEFT_SECONDS = 600;
+
+/** Of these nodes those that live, are lost, or may be about to start anew. The embedded database has one process. */
+async function stillThere({ db }: Pick<Deps, "db">, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (db.kind !== "postgres") return new Set();
+  const { nodes } = db.t;
+  const rows = await db.orm
+    .select({ id: nodes.nodeId })
+    .from(nodes)
+    .where(
+      and(
+        inArray(nodes.nodeId, [...ids]),
+        or(gt(nodes.leaseUntil, 0), gt(nodes.updatedAt, sql`${now} - ${LEFT_SECONDS}`)),
+      ),
+    );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Closes what a node told of itself that has stopped in order, or that the database does not know. */
+export async function closeForGone(
+  deps: Pick<Deps, "db" | "nodeId"> & { inbox: Pick<InboxService, "gone" | "subjects"> },
+): Promise<void> {
+  const { inbox, nodeId } = deps;
+  const told = OWN_KINDS.flatMap((kind) =>
+    inbox.subjects(kind).flatMap((id) => (id === nodeId ? [] : [{ kind, id }])),
+  );
+  if (told.length === 0) return;
+  const there = await stillThere(
+    deps,
+    told.map(({ id }) => id),
+  );
+  for (const { kind, id } of told) if (!there.has(id)) inbox.gone(kind, id);
 }

@@ -9,7 +9,7 @@ import { citationFor } from "../citations.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { asList, asObject, asString, parseJson } from "../json.ts";
 import { packSignature } from "../signatures.ts";
-import { decodeStream, promptRefusal } from "./decode-stream.ts";
+import { decodeStream, errorStatus, promptRefusal } from "./decode-stream.ts";
 import { decodeFailure } from "./failure.ts";
 import { decodeUsage, encodeUsage } from "./usage.ts";
 import { finishFromWire, finishToWire } from "./wire.ts";
@@ -17,7 +17,7 @@ import { finishFromWire, finishToWire } from "./wire.ts";
 /** Throws the upstream's failure for errors, blocked prompts and bodies that hold no candidate. */
 export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId">): Answer {
   const wire = asObject(body);
-  if (wire?.["error"]) throw decodeFailure(500, body);
+  if (wire?.["error"]) throw decodeFailure(errorStatus(wire), body);
   const candidates = wire?.["candidates"];
   if (!wire || !Array.isArray(candidates) || candidates.length === 0) {
     const refused = wire ? promptRefusal(wire) : undefined;

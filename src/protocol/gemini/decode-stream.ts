@@ -228,7 +228,8 @@ function readEnd(from: Reading): CanonicalEvent[] {
   return out;
 }
 
-function errorStatus(wire: JsonObject): number {
+/** The status that an error in a 200 answer stands for: its own code. */
+export function errorStatus(wire: JsonObject): number {
   const code = asObject(wire["error"])?.["code"];
   return typeof code === "number" && code >= 400 && code < 600 ? code : 500;
 }

@@ -8,8 +8,8 @@ import { readErrorBody, upstreamFailure } from "../classify.ts";
 import type { AnswerContext, WireDecoder, WireFrame } from "../dialect.ts";
 import type { BlockPayload, CanonicalEvent, FinishReason } from "../events.ts";
 import { asList, asObject, asString, asText, parseDataUrl, parseJson, rest } from "../json.ts";
-import { createSequencer } from "../sequencer.ts";
-import type { BlockSequencer, BlockSpec } from "../sequencer.ts";
+import { createSequencer, jsonProgress } from "../sequencer.ts";
+import type { BlockSequencer, BlockSpec, JsonProgress } from "../sequencer.ts";
 import { proofNote } from "../signatures.ts";
 import { decodeUsage } from "./usage.ts";
 import { ANSWER_FIELDS, finishFromWire } from "./wire.ts";
@@ -22,6 +22,8 @@ interface ToolState {
   custom: boolean;
   /** Deltas that are not written yet: they came before the name did. */
   early: BlockPayload[];
+  /** How far its arguments are; undefined: its id tells it from others. */
+  json: JsonProgress | undefined;
   born: boolean;
 }
 
@@ -46,7 +48,7 @@ interface Reading {
 export function decodeStream({ newId }: Pick<AnswerContext, "newId">): WireDecoder {
   const from: Reading = {
     newId,
-    blocks: createSequencer(),
+    blocks: createSequencer({ isUnsaid: true }),
     specs: new Map(),
     tools: new Map(),
     finishes: new Map(),
@@ -112,6 +114,11 @@ function finish(from: Reading): CanonicalEvent[] {
   from.blocks.closeAll(out);
   out.push({ type: "usage", usage: from.usage ?? emptyUsage() });
   addUnsaidFinishes(from);
+  for (const choice of calledChoices(from)) {
+    // A call that was forced by name ends with "stop" at OpenAI; what it asks of the client is the same.
+    const said = from.finishes.get(choice);
+    if (said?.reason === "stop") said.reason = "tool-calls";
+  }
   const first = from.finishes.get(0) ?? { reason: "stop" as const, raw: null };
   const others = [...from.finishes]
     .filter(([choice]) => choice !== 0)
@@ -120,12 +127,16 @@ function finish(from: Reading): CanonicalEvent[] {
   return out;
 }
 
+/** Choices with a call. */
+function calledChoices({ tools }: Reading): number[] {
+  return [...tools.keys()].map((slot) => Number(slot.split(":")[0]));
+}
+
 /** [DONE] says that the answer is complete: a choice that came without a reason ended as such answers do. */
-function addUnsaidFinishes({ finishes, specs, tools }: Reading): void {
-  for (const slot of tools.keys()) {
-    const choice = Number(slot.split(":")[0]);
+function addUnsaidFinishes(from: Reading): void {
+  const { finishes, specs } = from;
+  for (const choice of calledChoices(from))
     if (!finishes.has(choice)) finishes.set(choice, { reason: "tool-calls", raw: null });
-  }
   for (const { choice = 0 } of specs.values())
     if (!finishes.has(choice)) finishes.set(choice, { reason: "stop", raw: null });
 }
@@ -249,19 +260,40 @@ function readImages(from: Reading, out: CanonicalEvent[], choice: number, images
 function toolFor(from: Reading, choice: number, delta: WireToolDelta, position: number): ToolState {
   const slot = `${choice}:${delta.index ?? position}`;
   const known = from.tools.get(slot);
-  const name = delta.function?.name ?? delta.custom?.name ?? "";
-  // Some upstreams give every parallel call the same index: a new id with a name is a new call.
-  if (known && !(delta.id && name && known.id !== delta.id)) return known;
+  if (known && !beginsAnother(known, delta)) return known;
   const state: ToolState = {
     key: `tool:${choice}:${from.toolCount++}`,
     id: delta.id || from.newId("call_"),
     name: "",
     custom: delta.type === "custom" || delta.custom != null,
     early: [],
+    json: delta.id ? undefined : jsonProgress(),
     born: false,
   };
   from.tools.set(slot, state);
   return state;
+}
+
+/**
+ * Some upstreams give every parallel call the same index, or none. A new id with a name is a new call; where there are no
+ * ids another name is one, and the same name where the arguments so far are whole and more of them come.
+ */
+function beginsAnother(known: ToolState, delta: WireToolDelta): boolean {
+  const name = nameIn(delta);
+  if (name === "") return false;
+  if (delta.id) return known.id !== delta.id;
+  if (known.name === "") return false;
+  if (known.name !== name) return true;
+  return !known.custom && known.json?.whole() === true && argumentsIn(delta).trim() !== "";
+}
+
+function nameIn(delta: WireToolDelta): string {
+  return delta.function?.name ?? delta.custom?.name ?? "";
+}
+
+function argumentsIn(delta: WireToolDelta): string {
+  const args = delta.function?.arguments ?? delta.custom?.input;
+  return args === undefined || args === null ? "" : asText(args);
 }
 
 function readTool(
@@ -272,12 +304,14 @@ function readTool(
   position: number,
 ): void {
   const state = toolFor(from, choice, delta, position);
-  state.name ||= delta.function?.name ?? delta.custom?.name ?? "";
+  state.name ||= nameIn(delta);
   const signed = delta.extra_content?.google?.thought_signature;
   if (typeof signed === "string" && signed) state.early.push(proofNote(signed, "openai-chat"));
-  const args = delta.function?.arguments ?? delta.custom?.input;
-  const text = args === undefined || args === null ? "" : asText(args);
-  if (text !== "") state.early.push({ type: "json", delta: text });
+  const text = argumentsIn(delta);
+  if (text !== "") {
+    state.json?.read(text);
+    state.early.push({ type: "json", delta: text });
+  }
   if (state.name) writeTool(from, out, choice, state);
 }
 

@@ -8,7 +8,13 @@ import type {
   WireFrame,
 } from "../../protocol/dialect.ts";
 import { newMeterState } from "../../protocol/dialect.ts";
-import type { CanonicalEvent, FinishEvent, StartEvent, UsageEvent } from "../../protocol/events.ts";
+import type {
+  CanonicalEvent,
+  FinishEvent,
+  OpenEvent,
+  StartEvent,
+  UsageEvent,
+} from "../../protocol/events.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { emptyUsage } from "../../shared/usage.ts";
@@ -51,6 +57,12 @@ export interface ConversionOptions {
 const THINKING_BEGIN = "<think>\n";
 const THINKING_END = "\n</think>\n";
 
+interface ThinkingAsText {
+  readonly open: OpenEvent;
+  /** Its first text was written. */
+  isBegun: boolean;
+}
+
 /** One conversion under way. */
 interface ConversionState {
   readonly options: ConversionOptions;
@@ -65,8 +77,8 @@ interface ConversionState {
   pauseAt: number;
   waiting: CanonicalEvent[] | undefined;
   writtenChars: number;
-  /** Places of thinking blocks that are written as text. */
-  readonly thinkingBlocks: number[];
+  /** Thinking blocks that are written as text, by their place. */
+  readonly thinkingBlocks: Map<number, ThinkingAsText>;
 }
 
 export function createConversion(options: ConversionOptions): StreamConversion {
@@ -81,7 +93,7 @@ export function createConversion(options: ConversionOptions): StreamConversion {
     pauseAt: Infinity,
     waiting: undefined,
     writtenChars: 0,
-    thinkingBlocks: [],
+    thinkingBlocks: new Map(),
   };
   return {
     state: state.meter,
@@ -166,28 +178,38 @@ function pass(state: ConversionState, event: CanonicalEvent): void {
 }
 
 function write(state: ConversionState, event: CanonicalEvent): void {
-  const { options } = state;
   if (event.type === "open") state.openAt = event.at;
   else if (event.type === "close") state.openAt = undefined;
-  state.out +=
-    options.thinkingAsText === true ? encodeThinkingAsText(state, event) : options.encoder.push(event);
+  state.out += encode(state, event);
 }
 
-function encodeThinkingAsText({ options, thinkingBlocks }: ConversionState, event: CanonicalEvent): string {
-  const { encoder } = options;
+function encode(state: ConversionState, event: CanonicalEvent): string {
+  const { options, thinkingBlocks } = state;
+  if (options.thinkingAsText !== true) return options.encoder.push(event);
   if (event.type === "open" && event.kind === "thinking") {
-    thinkingBlocks.push(event.at);
-    return (
-      encoder.push({ ...event, kind: "text" }) +
-      encoder.push({ type: "text", at: event.at, delta: THINKING_BEGIN })
-    );
+    thinkingBlocks.set(event.at, { open: event, isBegun: false });
+    return "";
   }
-  if ("at" in event && event.at !== undefined && thinkingBlocks.includes(event.at)) {
-    if (event.type === "note" || event.type === "opaque") return "";
-    if (event.type === "close")
-      return encoder.push({ type: "text", at: event.at, delta: THINKING_END }) + encoder.push(event);
-  }
-  return encoder.push(event);
+  const block = "at" in event && event.at !== undefined ? thinkingBlocks.get(event.at) : undefined;
+  return block ? encodeThinkingAsText(options, block, event) : options.encoder.push(event);
+}
+
+/** Thoughts between tags; a block without any, which holds no more than a proof, is nothing to a client that knows none. */
+function encodeThinkingAsText(
+  { encoder }: ConversionOptions,
+  block: ThinkingAsText,
+  event: CanonicalEvent,
+): string {
+  const { at } = block.open;
+  if (event.type === "close" && block.isBegun)
+    return encoder.push({ type: "text", at, delta: THINKING_END }) + encoder.push(event);
+  if (event.type !== "text" || event.delta === "") return "";
+  const begin = block.isBegun
+    ? ""
+    : encoder.push({ ...block.open, kind: "text" }) +
+      encoder.push({ type: "text", at, delta: THINKING_BEGIN });
+  block.isBegun = true;
+  return begin + encoder.push(event);
 }
 
 function payUpTo(state: ConversionState, chars: number): void {
@@ -206,9 +228,10 @@ function completeTail(state: ConversionState, charged: Usage | undefined): strin
   return encoder.push({ type: "usage", usage }) + encoder.push(finish);
 }
 
-function cutTail({ options, openAt }: ConversionState, usage: Usage, choices: number): string {
-  const { encoder } = options;
-  const close = openAt === undefined ? "" : encoder.push({ type: "close", at: openAt });
+function cutTail(state: ConversionState, usage: Usage, choices: number): string {
+  const { openAt } = state;
+  const { encoder } = state.options;
+  const close = openAt === undefined ? "" : encode(state, { type: "close", at: openAt });
   const finish: FinishEvent = { type: "finish", reason: "length", raw: null };
   if (choices > 1)
     finish.others = Array.from({ length: choices - 1 }, (_, at) => ({

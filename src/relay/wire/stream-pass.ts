@@ -3,6 +3,7 @@
 import { brokenStream } from "../../protocol/assemble.ts";
 import { createSseReader, isNoise, unlisted } from "./framing.ts";
 import type { SseEvent } from "./framing.ts";
+import { keylessEvents } from "./keyless.ts";
 import type { PassedFrame, Unpaid } from "./stream-allowance.ts";
 import type { StreamConversion } from "./stream-convert.ts";
 import type { StreamEnd } from "./stream-end.ts";
@@ -15,6 +16,7 @@ const SPACE = 0x20;
 const COLON = 0x3a;
 const LOWER_D = 0x64;
 const DONE = "[DONE]";
+const NONE: readonly string[] = [];
 /** Longer data is no end line, whatever blanks are around it. */
 const MAX_DONE_CHARS = 32;
 
@@ -36,10 +38,15 @@ export function passChunk(stream: StreamState, chunk: Uint8Array): Uint8Array | 
   let taken = 0;
   for (const event of read) taken += event.bytes?.length ?? 0;
   stream.carriedBytes += chunk.length - taken;
-  const kept = sift(stream, unlisted(read));
+  const kept = sift(stream, said(stream, read));
   if (kept !== read || wasCarried !== 0 || stream.carriedBytes !== 0) return joined(stream, kept);
   notePassed(stream, kept);
   return chunk;
+}
+
+/** What the events say, each one thing, without the secrets of the key; the same list where that changes nothing. */
+function said({ options }: StreamState, read: readonly SseEvent[]): readonly SseEvent[] {
+  return unlisted(keylessEvents(read, options.secrets ?? NONE));
 }
 
 /**
@@ -153,7 +160,7 @@ function convertChunk(
   conversion: StreamConversion,
   chunk: Uint8Array,
 ): Uint8Array | undefined {
-  const events = unlisted(stream.sse.push(chunk));
+  const events = said(stream, stream.sse.push(chunk));
   convertEvents(stream, conversion, events);
   const text = conversion.take();
   if (text !== "") return encoder.encode(text);
@@ -192,7 +199,7 @@ export function passRest(stream: StreamState): Uint8Array | undefined {
   const { conversion, meter } = options;
   // What is left is part of one event at most.
   stream.isEof = true;
-  const events = unlisted(stream.sse.end());
+  const events = said(stream, stream.sse.end());
   if (conversion) {
     convertEvents(stream, conversion, events);
     if (!stream.end) conversion.end();

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newManifest, bundleName, readManifest, writeManifest } from "../../../src/core/backup/manifest.ts";
+import { startLooks } from "../../../src/core/inbox/looks.ts";
 import { refusalText } from "../../../src/core/backup/refusal.ts";
 import { removeSuperfluous, superfluous } from "../../../src/core/backup/retention.ts";
 import { createBackups, lastDue } from "../../../src/core/backup/schedule.ts";
@@ -133,6 +134,28 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       );
   };
 
+  /** As another node does. */
+  async function lookElsewhere(node: { makesBackups: boolean; startedAt: number }): Promise<void> {
+    const looks = startLooks({
+      ...app.deps,
+      ...node,
+      inbox: app.services.inbox,
+      condition: () => ({ canRecord: true, lost: 0, silentMs: 0, stoppedBy: undefined }),
+    });
+    await looks.look();
+    await looks.stop();
+  }
+
+  test("none since a node began is told of by it, and not taken back by one that began later or makes none", async () => {
+    const now = Math.floor(clock.nowMs() / 1000);
+    await lookElsewhere({ makesBackups: true, startedAt: now - 30 * 3600 });
+    const told = await said();
+    expect(told[0]).toContain("No backup has been completed for 30 hours");
+    await lookElsewhere({ makesBackups: true, startedAt: now });
+    await lookElsewhere({ makesBackups: false, startedAt: now });
+    expect(await said()).toEqual(told);
+  });
+
   test("the first at once, then one a day on one of two nodes; a failure is told, tried again after an hour, and over", async () => {
     const nodes = [createBackups(app.deps, plan), createBackups(app.deps, plan)];
     const look = async () => {
@@ -171,6 +194,9 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(
       (await said()).filter((text) => text.includes("No backup has been completed for 28 hours")),
     ).toHaveLength(1);
+    // A node that makes none knows no better.
+    await lookElsewhere({ makesBackups: false, startedAt: 0 });
+    expect(await said()).toHaveLength(4);
     report = '{"ok":true}';
     expect([await look(), await said()]).toEqual([1, []]);
   });

@@ -222,6 +222,45 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(JSON.stringify(other)).not.toContain("new-one");
   });
 
+  test("secrets in headers, parameters and queries are not told, stay where they are masked, and come from the environment", async () => {
+    const of = (secret: string) => ({
+      live: {
+        ...CHANNEL,
+        base_url: `https://up.example/v1?api_key=${secret}&region=eu`,
+        header_override: { Authorization: `Bearer ${secret}`, "X-Trace": "plain", "api-key": "{api_key}" },
+        param_override: { extra: [{ access_token: secret, level: "high" }], max_tokens: 5 },
+        key: "${K}",
+      },
+    });
+    const variables = { K: "k", S: "upstream-secret" };
+    await apply({ channels: of("${S}") }, { variables });
+    const stored = channelNamed("live");
+    expect(stored.baseUrl).toContain("upstream-secret");
+    expect(JSON.stringify(stored.headerRules)).toContain("upstream-secret");
+    const { document, text } = await exported();
+    expect(text).not.toContain("upstream-secret");
+    expect(document["channels"]?.["live"]).toMatchObject({
+      base_url: "https://up.example/v1?api_key=***&region=eu",
+      header_override: { Authorization: "***", "X-Trace": "plain", "api-key": "{api_key}" },
+      param_override: { extra: [{ access_token: "***", level: "high" }], max_tokens: 5 },
+    });
+    const masked = { ...document["channels"]?.["live"] };
+    expect((await plan({ channels: { live: masked } })).status).toBe("nothing");
+    expect((await plan({ channels: of("${S}") }, { variables })).status).toBe("nothing");
+    // Beside a change the mask still stands for what is there.
+    await apply({
+      channels: { live: { ...masked, header_override: { Authorization: "***", "X-Trace": "new" } } },
+    });
+    expect(JSON.stringify(channelNamed("live").headerRules)).toContain("upstream-secret");
+    const unknown = { ...masked, header_override: { Authorization: "***", "X-Api-Key": "***" } };
+    expect(problemsOf(await plan({ channels: { live: unknown } }))).toEqual([
+      "channels.live.header_override.X-Api-Key config_masked_password",
+    ]);
+    const gone = await plan({ channels: of("${GONE}") }, { variables });
+    expect(problemsOf(gone).every((each) => each.endsWith("config_variable_missing"))).toBe(true);
+    expect(problemsOf(gone)).toHaveLength(3);
+  });
+
   test("names that several channels have: left out, refused, and not pruned unseen", async () => {
     for (const key of ["a", "b"]) await app.createChannel({ type: 1, name: "twin", key, models: "m" });
     await app.createChannel({ type: 1, name: "one", key: "k", models: "m" });

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eq, sql } from "drizzle-orm";
+import { purgeItems } from "../../../src/core/inbox/items.ts";
 import { lookAtNodes } from "../../../src/core/inbox/node-look.ts";
 import { takeLease } from "../../../src/core/ledger/node-lease.ts";
 import { Role } from "../../../src/shared/enums.ts";
@@ -129,6 +130,39 @@ test("closed by hand it stays closed, for this loss; it is opened anew by the ne
   await closedLongAgo();
   await dieSince(3600);
   expect((await open()).map(({ subject }) => subject)).toEqual([GONE]);
+});
+
+test("what a node told of its disk stays while it is there, starts anew, or is lost; it ends once it said goodbye", async () => {
+  const { inbox } = app.services;
+  const { nodes } = app.deps.db.t;
+  const isTold = async () => {
+    await inbox.settle();
+    await app.services.looks.look();
+    return inbox.subjects("disk").includes(GONE);
+  };
+  inbox.keep({ kind: "disk", subject: GONE, params: { node: "gone", free: "1 MiB", percent: 1 } });
+  for (const seconds of [-20, 3600]) {
+    await dieSince(seconds);
+    expect(await isTold()).toBe(true);
+  }
+  const leaves = async (seconds: number) => {
+    await dieSince(seconds);
+    await app.deps.db.orm.update(nodes).set({ leaseUntil: 0 }).where(eq(nodes.nodeId, GONE));
+  };
+  await leaves(300);
+  expect(await isTold()).toBe(true);
+  await leaves(700);
+  expect(await isTold()).toBe(false);
+});
+
+test("a loss that somebody closed a month ago does not come back", async () => {
+  await closedLongAgo();
+  await dieSince(3600);
+  const [item] = await open();
+  expect(item?.kind).toBe("node_lost");
+  await app.call("PUT", `/api/inbox/${item?.id}`, { state: "closed" }, root);
+  await purgeItems(app.deps.db, Math.floor(Date.now() / 1000) + 31 * 86_400);
+  expect(await open()).toEqual([]);
 });
 
 test("more than a hundred lost nodes hide neither the latest loss nor one that is told of already", async () => {

@@ -84,6 +84,27 @@ describe.each(DATABASE_KINDS)("signing in on %s", (database) => {
     expect((await right("owner")).body.success).toBe(true);
   });
 
+  test("other forms of one name or address are one count, whether or not somebody has it", async () => {
+    await account("carol");
+    const { users } = app.deps.db.t;
+    const keys = { usernameKey: "carol", email: "carol@mail.example", emailKey: "carol@mail.example" };
+    await app.deps.db.orm.update(users).set(keys).where(eq(users.username, "carol"));
+    const forms: [string, string][] = [
+      ["carol", "\uff43arol"],
+      ["nobody1", "\uff4eobody1"],
+      ["carol@mail.example", "Carol@MAIL\u3002example"],
+      ["nobody@mail.example", "Nobody@MAIL\u3002example"],
+    ];
+    for (const [at, [first, other]] of forms.entries()) {
+      const from = `203.0.113.${at + 1}`;
+      expect([first, ...(await wrong(10, first, { from }))]).toEqual([
+        first,
+        ...Array.from({ length: 10 }, () => 200),
+      ]);
+      expect([first, ...(await wrong(1, other, { from }))]).toEqual([first, 429]);
+    }
+  });
+
   test("two hundred wrong ones from many addresses stop unknown devices for a quarter of an hour, known ones never", async () => {
     await account("target");
     const device = await deviceOf("target", "198.51.100.7");

@@ -332,7 +332,10 @@ describe("the embedded database", () => {
     await until(async () => existsSync(join(shared, "weir.sqlite.restoring")) || undefined);
     writeFileSync(theirs, "another site's");
     expect(await told).toBe("no_journal");
-    expect([readdirSync(shared), readFileSync(theirs, "utf8")]).toEqual([["encryption.key"], "another site's"]);
+    expect([readdirSync(shared), readFileSync(theirs, "utf8")]).toEqual([
+      ["encryption.key"],
+      "another site's",
+    ]);
 
     // As people see it, in the language of their terminal.
     const at = { ...settings(), DATA_DIR: newPlace() };
@@ -526,7 +529,9 @@ describe("PostgreSQL by its own tools", () => {
 
       const books = openBooks({ dataDir: into.DATA_DIR, databaseUrl: database.url });
       expect(await books.balances()).toEqual(await site.books.balances());
-      expect(await books.ask("select node_id from nodes where journaled <> mark or lease_until > 0")).toEqual([]);
+      expect(await books.ask("select node_id from nodes where journaled <> mark or lease_until > 0")).toEqual(
+        [],
+      );
       const node = await startServerProcess(
         { ...OWN_FILES, DATABASE_URL: database.url },
         { dataDir: into.DATA_DIR },

@@ -1,7 +1,16 @@
 // weir export --everything, weir import of its file and weir move, as the commands run, without a server: what a killed or
 // refused run leaves behind, and that the same command goes on from there.
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { exportEverything, importExport, moveCommand } from "../../src/cli/transfer-command.ts";
@@ -58,11 +67,16 @@ beforeAll(async () => {
   await settleIn(db, source, false);
   await db.orm.insert(db.t.users).values({ username: "one", usernameKey: "one" });
   // Another node had four calls more in its journal when the tables were read.
-  await db.orm.insert(db.t.nodes).values({ nodeId: "0123456789abcdef", history: "h", mark: 5, entered: 5, journaled: 9 });
+  await db.orm
+    .insert(db.t.nodes)
+    .values({ nodeId: "0123456789abcdef", history: "h", mark: 5, entered: 5, journaled: 9 });
   await db.close();
   writeFileSync(join(source, "encryption.key"), `${KEY}\n`, { mode: 0o600 });
   const exported = await run(exportEverything, source, ["--everything", "--with-key"]);
-  expect([exported.code, exported.text]).toEqual([0, expect.stringContaining("4 settled calls stand in journals")]);
+  expect([exported.code, exported.text]).toEqual([
+    0,
+    expect.stringContaining("4 settled calls stand in journals"),
+  ]);
   file = join(scratch, "site.jsonl");
   writeFileSync(file, exported.out);
 });
@@ -80,7 +94,9 @@ test("killed before the file has its name, the same import ends, and so does a m
     const [whole, draft] = [join(into, "weir.sqlite"), join(into, "weir.sqlite.moving")];
     expect(await again()).toMatchObject({ code: 0, text: expect.stringContaining("Audit: no difference") });
     renameSync(whole, draft);
-    const other = await run(importExport, into, [changed((text) => text.replace(/"database":\d+/, '"database":78'))]);
+    const other = await run(importExport, into, [
+      changed((text) => text.replace(/"database":\d+/, '"database":78')),
+    ]);
     expect([other.code, other.text]).toEqual([1, expect.stringContaining("another export has begun")]);
     expect(await again()).toMatchObject({ code: 0, text: expect.stringContaining("users 1") });
     expect([existsSync(whole), existsSync(draft)]).toEqual([true, false]);
@@ -94,7 +110,10 @@ test("killed before the file has its name, the same import ends, and so does a m
 test("the key is there once the site is proved, and a refused import or move leaves none", async () => {
   const cut = changed((text) => text.slice(0, -40));
   const refused: readonly [path: string, says: string][] = [
-    [changed((text) => text.replace(/"schema":"\w+"/, '"schema":"0000000000000000"')), "whose tables are others"],
+    [
+      changed((text) => text.replace(/"schema":"\w+"/, '"schema":"0000000000000000"')),
+      "whose tables are others",
+    ],
     [changed((text) => text.replace('"one"', '"two"')), "damaged: users"],
     [cut, "cut off"],
   ];

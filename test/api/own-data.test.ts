@@ -131,7 +131,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const budget = { user: "gisela", used: "$9", budget: "$10" };
     app.deps.inbox.raise({ kind: "budget", subject: String(gisela.id), params: budget });
     // What she did herself as an administrator, beyond the items of her own that there may be, and what was done to her.
-    const by = { role: 10, quota: 0, address: "", userAgent: "", authMethod: "password" } as const;
+    const by = { role: 10, quota: 0, address: "", userAgent: "", authMethod: "session" } as const;
     const her = { ...by, id: gisela.id, username: "gisela" };
     const theirs = { ...by, id: helper.id, username: helper.username };
     for (let run = 1; run <= 52; run++) tellRootOfRun(app.deps, her, run, 5, 2);

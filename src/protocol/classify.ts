@@ -119,13 +119,14 @@ export function retrySeconds(value: string | null | undefined): number | undefin
   return Number.isFinite(seconds) && seconds >= 0 ? Math.min(Math.ceil(seconds), 86_400) : undefined;
 }
 
-/** Removes addresses, hosts, keys and account ids from an upstream's text and cuts it to a sane length. */
+/** Removes addresses, hosts, keys (and tokens in their place) and account ids from an upstream's text and cuts it to a sane length. */
 export function scrub(text: string, maxChars = 1000): string {
   return text
     .slice(0, maxChars * 2)
     .replace(/\b(?:https?|wss?):\/\/[^\s"'<>)\]]+/gi, "[url]")
     .replace(/\bBearer\s+[\w.~+/=-]+/gi, "Bearer [key]")
     .replace(/\b(?:sk|pk|rk|gsk|xai|AIza|ya29|AKIA|ghp|key)[-_.]?[A-Za-z0-9*_-]{12,}/g, "[key]")
+    .replace(/\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?/g, "[key]")
     .replace(/\b(?:org|proj|user|acct)[-_][A-Za-z0-9]{8,}\b/g, "[account]")
     .replace(/\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b/g, "[mail]")
     .replace(/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g, "[address]")

@@ -116,6 +116,34 @@ export class Failure extends Error {
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.data = details.data;
   }
+
+  /** The same failure with each of its words written anew; itself where that changes none. */
+  reworded(write: (text: string) => string): Failure {
+    let hasChanged = false;
+    const anew = <Word>(word: Word): Word => {
+      if (typeof word !== "string") return word;
+      const written = write(word);
+      if (written !== word) hasChanged = true;
+      return written as Word;
+    };
+    const details: FailureDetails = {
+      status: this.explicitStatus,
+      variant: this.variant,
+      params: Object.fromEntries(Object.entries(this.params).map(([name, value]) => [name, anew(value)])),
+      text: anew(this.text),
+      internal: anew(this.internal),
+      retryable: this.retryable,
+      type: anew(this.type),
+      wireCode: anew(this.wireCode),
+      param: anew(this.param),
+      upstreamStatus: this.upstreamStatus,
+      upstreamText: anew(this.upstreamText),
+      retryAfterSeconds: this.retryAfterSeconds,
+      data: this.data,
+      cause: this.cause,
+    };
+    return hasChanged ? new Failure(this.kind, this.code, details) : this;
+  }
 }
 
 /**

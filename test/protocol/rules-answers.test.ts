@@ -150,9 +150,9 @@ describe("upstream errors", () => {
   });
   test("public text shows no address, host, key or account", () => {
     const text = scrub(
-      "at https://api.example.com/v1 host api.internal.example.com:8443 10.0.0.7 key sk-proj-abcdefghijklmnop org-abcdefgh123 me@example.com Bearer abc.def",
+      "at https://api.example.com/v1 host api.internal.example.com:8443 10.0.0.7 key sk-proj-abcdefghijklmnop org-abcdefgh123 me@example.com Bearer abc.def token eyJhbGciOiJIUzI1NiJ9.eyJhcGlfa2V5IjoiYSJ9.c2lnbmVk",
     );
-    for (const secret of ["example", "10.0.0.7", "abcdefghijklmnop", "org-abc", "abc.def"])
+    for (const secret of ["example", "eyJ", "c2lnbmVk", "10.0.0.7", "abcdefghijklmnop", "org-abc", "abc.def"])
       expect(text).not.toContain(secret);
     expect(scrub("max_tokens must be at most 4096. See the docs.")).toBe(
       "max_tokens must be at most 4096. See the docs.",

@@ -9,6 +9,7 @@ import { asObject, parseJson } from "../../protocol/json.ts";
 import { meterAnswer } from "../../protocol/openai-text.ts";
 import type { AnswerMeter } from "../../protocol/openai-text.ts";
 import { Failure } from "../../shared/failures.ts";
+import { secretsOf } from "../../shared/without-keys.ts";
 import { decodeFull, streamDecoder } from "./answer.ts";
 import type { FullAnswer } from "./answer.ts";
 import { attemptFailure } from "./attempt.ts";
@@ -16,6 +17,7 @@ import type { AttemptFailure, Opened } from "./attempt.ts";
 import type { Call } from "./call.ts";
 import { createSseReader } from "../wire/framing.ts";
 import type { SseEvent } from "../wire/framing.ts";
+import { keylessEvents } from "../wire/keyless.ts";
 import type { Plan } from "./plan.ts";
 import { textOf } from "../wire/read-body.ts";
 import { eachPiece } from "../wire/full-body.ts";
@@ -126,12 +128,13 @@ export async function gatherStream(
 ): Promise<FullAnswer> {
   const reader = createSseReader();
   const decoder = streamDecoder(call, plan);
+  const secrets = secretsOf(plan.key);
   const events: CanonicalEvent[] = [];
   /** Why the words of the upstream are no answer; its connection is sound. */
   let unread: AttemptFailure | undefined;
   const read = (frames: readonly SseEvent[]): void => {
     try {
-      for (const frame of frames) events.push(...decoder.push(frame));
+      for (const frame of keylessEvents(frames, secrets)) events.push(...decoder.push(frame));
     } catch (error) {
       unread = attemptFailure(error instanceof Failure ? error : badAnswer());
       throw unread;

@@ -4,6 +4,7 @@ import { DIALECTS } from "../../protocol/dialects.ts";
 import type { Dialect, MeterOptions, StreamMeter } from "../../protocol/dialect.ts";
 import { SAYS_NOTHING } from "../../protocol/life-cycle.ts";
 import { Failure } from "../../shared/failures.ts";
+import { secretsOf } from "../../shared/without-keys.ts";
 import { keepsReasoning } from "../endpoints/hidden-reasoning.ts";
 import { createOutputCounter } from "../meter/meter.ts";
 import type { OutputCounter } from "../meter/meter.ts";
@@ -140,6 +141,7 @@ function relayOf(
       meter: output.meter,
       conversion,
       terminal: terminalOf(call, plan),
+      secrets: secretsOf(plan.key),
       hidesUsage: !call.wantsUsage,
       // Reasoning models think in silence.
       idleMs: idleSeconds * 1000 * (plan.upstreamModel.startsWith("o") ? 2 : 1),

@@ -1,10 +1,13 @@
 // Opens the answer of one attempt, in the form that its endpoint and its upstream call for: full, a stream, or bytes.
 import type { Answer } from "./answer.ts";
 import { parseJson } from "../../protocol/json.ts";
+import { secretsOf } from "../../shared/without-keys.ts";
+import { keylessBytes } from "../wire/keyless.ts";
 import { textOf } from "../wire/read-body.ts";
 import { attempt, readFull, withUsage } from "./attempt.ts";
 import type { AttemptLimits } from "./attempt.ts";
 import type { Call } from "./call.ts";
+import { keyless } from "./keyless.ts";
 import { lineOnArrival } from "./lockstep.ts";
 import { isJson, openBytes } from "./open-bytes.ts";
 import { gatherStream, openFull } from "./open-full.ts";
@@ -24,6 +27,19 @@ export async function openAnswer(
   plan: Plan,
   limits: AttemptLimits,
 ): Promise<Answer> {
+  try {
+    return await openWith(services, call, plan, limits);
+  } catch (error) {
+    throw keyless(error, plan.key);
+  }
+}
+
+async function openWith(
+  services: CallServices,
+  call: Call,
+  plan: Plan,
+  limits: AttemptLimits,
+): Promise<Answer> {
   const startedMs = performance.now();
   const { upstream, dialect, channel } = plan;
   const opened = await attempt({
@@ -38,7 +54,7 @@ export async function openAnswer(
   if (!opened.isStream && call.endpoint.answers === "bytes" && !isJson(opened.response))
     return openBytes(services, call, plan, opened);
   if (!opened.isStream) {
-    const bytes = await readFull(opened, limits.maxAnswerBytes);
+    const bytes = keylessBytes(await readFull(opened, limits.maxAnswerBytes), secretsOf(plan.key));
     try {
       return await FULL_ANSWER.run(services, { call, plan, opened, bytes });
     } catch (error) {

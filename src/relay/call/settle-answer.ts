@@ -11,6 +11,7 @@ import { answerTexts, canonicalTexts } from "../meter/meter.ts";
 import type { OutputCounter } from "../meter/meter.ts";
 import { COUNT_ERRORS, estimateTokens, hasOwnEncoder } from "../meter/token-count.ts";
 import { failureFrame } from "../wire/render-failure.ts";
+import { textOf } from "../wire/read-body.ts";
 import { isCut } from "../wire/stream-end.ts";
 import type { StreamEnd } from "../wire/stream-end.ts";
 import type { Answer, BytesAnswer, FullAnswer, StreamAnswer } from "./answer.ts";
@@ -20,6 +21,7 @@ import type { Call } from "./call.ts";
 import { viewOf } from "./exchange.ts";
 import { tellDown } from "./findings.ts";
 import { sparedUnits } from "./hold-input.ts";
+import { keylessFailure } from "./keyless.ts";
 import { choicesIn, limitFrames } from "./limit-frames.ts";
 import type { CallServices } from "./services.ts";
 import { settleCall } from "./settle.ts";
@@ -106,7 +108,7 @@ async function settleFull(services: CallServices, answer: FullAnswer): Promise<S
     outputTokens: isUnpaid ? NO_TOKENS : outputTokens,
     isStream: false,
     firstByteMs: undefined,
-    json,
+    json: json ?? (endpoint.answers === "text" ? textOf(answer.bytes) : undefined),
     object,
   });
   if (forbidden) throw forbidden;
@@ -120,7 +122,7 @@ async function settleFull(services: CallServices, answer: FullAnswer): Promise<S
 async function settleStream(services: CallServices, answer: StreamAnswer): Promise<void> {
   const { call, relay } = answer;
   services.visitors.feed(call.request, relay);
-  const end = await relay.ended;
+  const end = keylessEnd(await relay.ended, answer.plan.key);
   tellEnd(services, answer, end.reason);
   let tail: string;
   try {
@@ -133,6 +135,11 @@ async function settleStream(services: CallServices, answer: StreamAnswer): Promi
     tail = failureTail(answer, failure);
   }
   relay.finish(tail);
+}
+
+/** What an upstream said when it broke off goes on to the client, as at the beginning. */
+function keylessEnd(end: StreamEnd, key: string): StreamEnd {
+  return end.failure ? { ...end, failure: keylessFailure(end.failure, key) } : end;
 }
 
 async function settleEnded(
@@ -151,7 +158,7 @@ async function settleEnded(
   }
   // A converted stream keeps what was reported on the way in its decoder.
   const reported = state.usageFinal || !conversion ? state.usage : conversion.usageSoFar();
-  const isShort = isCut(end.reason);
+  const isShort = end.deliveredShare !== undefined;
   const contentMs = relay.contentMs();
   try {
     const charged = await settleCall(services, call, plan, {
@@ -266,6 +273,7 @@ async function settleBytes(
       isStream: false,
       firstByteMs: undefined,
       upstreamId: upstreamIdOf(response, undefined),
+      sound: relay.passed(),
     });
   } catch (error) {
     unsettled = error;

@@ -12,6 +12,7 @@ import { failureIn } from "../call/attempt.ts";
 import { callerIn } from "../call/auto-group.ts";
 import { attemptChannels } from "../call/channel-attempts.ts";
 import type { AttemptServices, ChannelAttempt } from "../call/channel-attempts.ts";
+import { keyless } from "../call/keyless.ts";
 import { mappedModel } from "../call/plan.ts";
 import { applyHeaderRules } from "../call/rules.ts";
 import { connectUpstream } from "./connect.ts";
@@ -84,7 +85,7 @@ async function openOne(
     return { caller, channel, keyIndex, lease, upstreamModel, upstream, firstTurn };
   } catch (error) {
     await firstTurn.reservation.release();
-    throw error;
+    throw keyless(error, attempt.key);
   }
 }
 

@@ -7,8 +7,10 @@ import { scrub } from "../../protocol/classify.ts";
 import { asObject } from "../../protocol/json.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { Usage } from "../../shared/usage.ts";
+import { withoutKeys } from "../../shared/without-keys.ts";
 import { drainingFailure } from "../call/call.ts";
 import { isCut } from "../wire/stream-end.ts";
+import { cleanFrame } from "./clean-frame.ts";
 import type { Frame } from "./connect.ts";
 import { chargeHeard } from "./heard-charge.ts";
 import { isOutput, readEvent, TurnMeter } from "./meter.ts";
@@ -63,7 +65,11 @@ export class RealtimeSession implements SocketHandlers {
   /** When the turn before ended, or the session was opened: a turn that shows no sign of its beginning began then. */
   #sinceMs = performance.now();
 
+  /** That the upstream was opened with. */
+  readonly #key: string;
+
   constructor(private readonly parts: SessionParts) {
+    this.#key = parts.channel.keys[parts.keyIndex] ?? "";
     this.#turn = parts.firstTurn;
     const isPriced = (transcriber: string): boolean =>
       transcriberPrice(parts.deps, parts.caller, transcriber) !== undefined;
@@ -181,7 +187,7 @@ export class RealtimeSession implements SocketHandlers {
 
   #handle(frame: Frame): void {
     const event = typeof frame === "string" ? readEvent(frame) : undefined;
-    if (!event) return this.#pass(frame);
+    if (!event) return this.#pass(this.#cleaned(frame));
     if (isOutput(event)) {
       // What the balance or the cap has refused is neither delivered nor charged.
       if (this.#goodbye && isCut(this.#goodbye.reason)) return;
@@ -193,7 +199,11 @@ export class RealtimeSession implements SocketHandlers {
       }
       if (!cover.isPaid) return this.#refuse();
     }
-    this.#deliver(frame, event);
+    this.#deliver(isOutput(event) ? frame : this.#cleaned(frame, event), event);
+  }
+
+  #cleaned(frame: Frame, event?: RealtimeEvent): Frame {
+    return typeof frame === "string" ? cleanFrame(frame, event, this.#key) : frame;
   }
 
   #deliver(frame: Frame, event: RealtimeEvent): void {
@@ -208,7 +218,7 @@ export class RealtimeSession implements SocketHandlers {
         : this.#endTurn(frame, end);
       return;
     }
-    this.#pass(event.type === "error" ? this.#cleaned(frame, event) : frame);
+    this.#pass(frame);
   }
 
   #pass(frame: Frame): void {
@@ -221,14 +231,6 @@ export class RealtimeSession implements SocketHandlers {
     if (this.#seen.size >= MAX_REMEMBERED_RESPONSES) this.#seen.clear();
     this.#seen.add(id);
     return true;
-  }
-
-  /** Errors in the middle of a session are the upstream's own words: keys, hosts and accounts are taken out of them. */
-  #cleaned(frame: Frame, { json }: RealtimeEvent): Frame {
-    const error = asObject(json?.["error"]);
-    const message = error?.["message"];
-    if (typeof message !== "string" || scrub(message) === message) return frame;
-    return JSON.stringify({ ...json, error: { ...error, message: scrub(message) } });
   }
 
   /** Charges the turn, passes its last frame on, holds back for the next one, then lets the waiting frames through. */
@@ -305,7 +307,7 @@ export class RealtimeSession implements SocketHandlers {
       this.#end({
         reason: this.#meter.isResponding ? "upstream-cut" : "completed",
         code: code === 1005 ? CloseCode.normal : code,
-        text: scrub(reason, 120),
+        text: scrub(withoutKeys(reason, [this.#key]), 120),
       });
       return;
     }

@@ -11,6 +11,7 @@ import { ERROR_CODE_HEADER, REQUEST_ID_HEADER } from "../../http/request-id.ts";
 import { providerOf } from "../../providers/catalog.ts";
 import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
 import { Failure } from "../../shared/failures.ts";
+import { withoutKeys } from "../../shared/without-keys.ts";
 import { checkModel, pinnedChannel } from "../call/admission.ts";
 import type { Caller } from "../call/admission.ts";
 import { callerFor, groupsOf } from "../call/auto-group.ts";
@@ -247,7 +248,7 @@ async function askChannels<Row extends TaskRow>(
       refused = undefined;
       const { channel, group, keyIndex } = attempt;
       const keyId = channel.keyRows[keyIndex]?.id ?? 0;
-      const answer = wire.readAnswer(await askOnce(submitting, attempt), channel);
+      const answer = readKeyless(wire, await askOnce(submitting, attempt), attempt);
       await disableIfOutOfService(submitting, channel, answer);
       if (!answer.failure) return { channel, keyId, group, answer };
       refused = { channel, keyId, group, answer };
@@ -300,6 +301,24 @@ async function askOnce<Row extends TaskRow>(
         : new Failure("upstream-down", "do_request_failed", { internal: String(error), cause: error });
     throw new RefusedAttempt(attemptFailure(failure), refusalWords(wire, "unreachable"));
   }
+}
+
+/**
+ * A refusal in a good status loses also a key that is as short as a word; of an answer that took the task its id may hold
+ * that by chance.
+ */
+function readKeyless<Row extends TaskRow>(
+  wire: TaskWire<Row>,
+  received: UpstreamAnswer,
+  { channel, key }: ChannelAttempt,
+): TaskAnswer {
+  try {
+    const answer = wire.readAnswer(received, channel);
+    if (!answer.failure) return answer;
+  } catch (error) {
+    if (!(error instanceof RefusedAttempt)) throw error;
+  }
+  return wire.readAnswer({ ...received, text: withoutKeys(received.text, [key]) }, channel);
 }
 
 async function disableIfOutOfService<Row extends TaskRow>(

@@ -8,6 +8,7 @@ import { asList, asObject, asString } from "../../protocol/json.ts";
 import { applyHeaderRules } from "../call/rules.ts";
 import { providerOf } from "../../providers/catalog.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
+import { secretsOf, withoutKeys, withoutSecrets } from "../../shared/without-keys.ts";
 import type { ProviderRow } from "../../providers/define.ts";
 import { askUpstream, AttemptFailure, retryAfterOf, upstreamFailure } from "../call/attempt.ts";
 import { markTold } from "../call/refusal-rows.ts";
@@ -162,8 +163,11 @@ export function proxyOf({ setting }: Channel): string {
 /** Of what the gateway asks on its own account. */
 const NO_HEADERS = new Headers();
 
-/** A call at the upstream of a task's channel: at its own address, else at its type's. */
-export function askTaskUpstream(
+/**
+ * A call at the upstream of a task's channel: at its own address, else at its type's. What it answers is without the key, also where
+ * that is an error in a good status, or a task's own words.
+ */
+export async function askTaskUpstream(
   deps: Pick<Deps, "reach">,
   wire: Pick<TaskWire<never>, "auth">,
   { channel, key }: { channel: Channel; key: string },
@@ -182,7 +186,7 @@ export function askTaskUpstream(
   };
   // What a task is made of decides its price: of a channel's rules only those about headers concern it.
   applyHeaderRules({ channel, headers, client, key });
-  return askUpstream({
+  const answer = await askUpstream({
     url: base + path,
     method: body ? "POST" : "GET",
     headers,
@@ -191,4 +195,9 @@ export function askTaskUpstream(
     reach: (address) => deps.reach.target(address, channel),
     timeoutMs,
   });
+  const { status, text } = answer;
+  return {
+    ...answer,
+    text: status === 200 ? withoutSecrets(text, secretsOf(key)) : withoutKeys(text, [key]),
+  };
 }

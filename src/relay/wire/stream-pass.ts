@@ -3,8 +3,10 @@
 import { brokenStream } from "../../protocol/assemble.ts";
 import { createSseReader, isNoise, unlisted } from "./framing.ts";
 import type { SseEvent } from "./framing.ts";
+import { keylessEvents } from "./keyless.ts";
 import type { PassedFrame, Unpaid } from "./stream-allowance.ts";
 import type { StreamConversion } from "./stream-convert.ts";
+import type { StreamEnd } from "./stream-end.ts";
 import { encoder, hasContent, stop } from "./stream-state.ts";
 import type { StreamState } from "./stream-state.ts";
 
@@ -14,6 +16,7 @@ const SPACE = 0x20;
 const COLON = 0x3a;
 const LOWER_D = 0x64;
 const DONE = "[DONE]";
+const NONE: readonly string[] = [];
 /** Longer data is no end line, whatever blanks are around it. */
 const MAX_DONE_CHARS = 32;
 
@@ -35,10 +38,15 @@ export function passChunk(stream: StreamState, chunk: Uint8Array): Uint8Array | 
   let taken = 0;
   for (const event of read) taken += event.bytes?.length ?? 0;
   stream.carriedBytes += chunk.length - taken;
-  const kept = sift(stream, unlisted(read));
+  const kept = sift(stream, said(stream, read));
   if (kept !== read || wasCarried !== 0 || stream.carriedBytes !== 0) return joined(stream, kept);
   notePassed(stream, kept);
   return chunk;
+}
+
+/** What the events say, each one thing, without the secrets of the key; the same list where that changes nothing. */
+function said({ options }: StreamState, read: readonly SseEvent[]): readonly SseEvent[] {
+  return unlisted(keylessEvents(read, options.secrets ?? NONE));
 }
 
 /**
@@ -152,7 +160,7 @@ function convertChunk(
   conversion: StreamConversion,
   chunk: Uint8Array,
 ): Uint8Array | undefined {
-  const events = unlisted(stream.sse.push(chunk));
+  const events = said(stream, stream.sse.push(chunk));
   convertEvents(stream, conversion, events);
   const text = conversion.take();
   if (text !== "") return encoder.encode(text);
@@ -191,7 +199,7 @@ export function passRest(stream: StreamState): Uint8Array | undefined {
   const { conversion, meter } = options;
   // What is left is part of one event at most.
   stream.isEof = true;
-  const events = unlisted(stream.sse.end());
+  const events = said(stream, stream.sse.end());
   if (conversion) {
     convertEvents(stream, conversion, events);
     if (!stream.end) conversion.end();
@@ -215,6 +223,16 @@ function stopAtEof(stream: StreamState): void {
   else stop(stream, "upstream-cut", brokenStream("the body ended without a terminal event"));
 }
 
+/** What of the counted output is delivered and paid where the stream ends before an event that is not. */
+export function deliveredPart(
+  { options, hold }: StreamState,
+  before: number,
+): Required<Pick<StreamEnd, "deliveredShare" | "paidTokens">> {
+  const { conversion, meter } = options;
+  const delivered = conversion ? conversion.writtenChars() : before;
+  return { deliveredShare: delivered / meter.state.textChars, paidTokens: hold.paidTokens };
+}
+
 /** Lengthens the hold for the event that is not surely paid, and goes on with it; or the stream ends before it. */
 export async function payAndGoOn(
   stream: StreamState,
@@ -224,15 +242,16 @@ export async function payAndGoOn(
   const { conversion } = options;
   const chars = options.meter.state.textChars;
   const isPaid = await hold.cover(chars);
+  // It may have been ended meanwhile; what is not paid stays so.
+  if (stream.end && !isPaid) return undefined;
+  const part = deliveredPart(stream, before);
   stream.unpaid = undefined;
-  // It may have been ended meanwhile.
   if (stream.end) return undefined;
   if (!isPaid) {
     stream.end = {
       reason: hold.shortOf,
       failure: undefined,
-      deliveredShare: (conversion ? conversion.writtenChars() : before) / chars,
-      paidTokens: hold.paidTokens,
+      ...part,
       first: stream.firstPassed,
       last: lastFrame(stream),
     };

@@ -42,6 +42,8 @@ export interface StreamOptions {
   terminal?: TerminalRule;
   /** The meter again, when the client gets the stream in another form than the upstream's. */
   conversion?: StreamConversion | undefined;
+  /** Of the key that the upstream was asked with: they leave every event that is read. */
+  secrets?: readonly string[];
   /** Leave out the frame that carries nothing but usage: only the gateway asked for it. */
   hidesUsage: boolean;
   /** Only data lines go on: the client's parser knows nothing else (Google's). */

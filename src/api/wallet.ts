@@ -50,8 +50,14 @@ function createRedeemer(deps: Deps, limits: SessionSettings["limits"]) {
   const perAddress = limits.perAddress("redeem", { count: WRONG_PER_ADDRESS, windowMs: WINDOW_MS });
 
   async function one({ actor, address }: RedeemTerms, key: string): Promise<number> {
-    const seconds = (await perAddress.take(address)) ?? perAccount.take(String(actor.id));
-    if (seconds !== undefined) throw tooManyAttempts(seconds);
+    // The account first: whoever is at their own limit takes nothing more from their neighbours.
+    const own = perAccount.take(String(actor.id));
+    if (own !== undefined) throw tooManyAttempts(own);
+    const shared = await perAddress.take(address);
+    if (shared !== undefined) {
+      perAccount.giveBack(String(actor.id));
+      throw tooManyAttempts(shared);
+    }
     const quota = await redeem(deps, actor, key);
     perAddress.giveBack(address);
     perAccount.giveBack(String(actor.id));

@@ -38,13 +38,18 @@ function withoutPort(entry: string): string {
 export function clientAddress(request: Request, server: PeerSource, trusted: readonly Range[]): string {
   const peer = normalise(server.requestIP(request)?.address ?? UNKNOWN_ADDRESS);
   if (trusted.length === 0 || !inRanges(peer, trusted)) return peer;
-  const forwarded = (request.headers.get("x-forwarded-for") ?? "").split(",").map((entry) => entry.trim());
-  for (const entry of forwarded.filter((each) => each !== "").reverse()) {
+  const forwarded = (request.headers.get("x-forwarded-for") ?? "")
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
+  for (const entry of forwarded.toReversed()) {
     const address = withoutPort(entry);
     // What stands left of a word that says nothing may be the client's own.
     if (!ipaddr.isValid(address)) return peer;
     if (!inRanges(address, trusted)) return normalise(address);
   }
+  // Beside it the other header is nobody's word: a proxy that writes the one often lets the other through as the client sent it.
+  if (forwarded.length > 0) return peer;
   const real = request.headers.get("x-real-ip")?.trim() ?? "";
   return ipaddr.isValid(real) ? normalise(real) : peer;
 }

@@ -31,6 +31,8 @@ export interface Scheduler {
 
 /** A little more than the shortest intervals, so that what is begun at one look is due again at the next. */
 const LOOK_MS = 15_500;
+/** In an interval a turn is kept at least so often. */
+const KEPT_TIMES = 3;
 
 /** `lookEvery` calls at intervals until what it returns is called (db/look-around.ts); absent: whoever calls `look` looks. */
 export function createScheduler(
@@ -43,20 +45,39 @@ export function createScheduler(
   const succeeded = new Map<string, number>();
   let isStopped = false;
 
+  async function keep({ name }: Pick<Job, "name">): Promise<void> {
+    try {
+      await turns.keepTurn(name);
+    } catch (error) {
+      deps.logger.warn("turn could not be kept", { job: name, error: String(error) });
+    }
+  }
+
+  /**
+   * Looks keep the turn of what runs. Where they come too seldom for its interval, so that another node's may fall between two of
+   * them, a timer of its own does, as long as it runs. Returns what ends that.
+   */
+  function keepMeanwhile(job: Job, everySeconds: number): (() => void) | undefined {
+    const everyMs = (everySeconds * 1000) / KEPT_TIMES;
+    let isKeeping = false;
+    const keepOnce = async (): Promise<void> => {
+      if (isKeeping) return;
+      isKeeping = true;
+      await keep(job);
+      isKeeping = false;
+    };
+    return everyMs < LOOK_MS ? lookEvery?.(everyMs, () => void keepOnce()) : undefined;
+  }
+
   async function lookAt(job: Job, everySeconds: number, mark: JobMark | undefined): Promise<void> {
     if (isStopped || !mark) return;
-    if (running.has(job.name)) {
-      await turns
-        .keepTurn(job.name)
-        .catch((error: unknown) =>
-          deps.logger.warn("turn could not be kept", { job: job.name, error: String(error) }),
-        );
-      return;
-    }
+    if (running.has(job.name)) return keep(job);
     if (!turns.isDue(job.name, everySeconds, mark)) return;
     if (!mark.waits) return void succeeded.set(job.name, Math.floor(deps.clock.nowMs() / 1000));
+    let stopKeeping: (() => void) | undefined;
     try {
       if (!(await turns.takesTurn(job.name, mark)) || isStopped) return;
+      stopKeeping = keepMeanwhile(job, everySeconds);
       const work = job.run();
       running.set(job.name, work);
       await work;
@@ -64,6 +85,7 @@ export function createScheduler(
     } catch (error) {
       deps.logger.error("job failed", { job: job.name, error: String(error) });
     } finally {
+      stopKeeping?.();
       running.delete(job.name);
     }
   }

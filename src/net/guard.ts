@@ -42,6 +42,21 @@ const DEFAULT_REDIRECTS = 3;
 export const systemLookup: Lookup = async (hostname) =>
   (await lookupAll(hostname, { all: true })).map(({ address }) => address);
 
+/** Name servers can be silent for longer than any caller waits; rejects with the signal's reason. */
+export async function before<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const ended = Promise.withResolvers<never>();
+  const end = (): void => ended.reject(signal.reason);
+  // Nobody may be waiting for what comes late.
+  work.catch(() => undefined);
+  if (signal.aborted) end();
+  signal.addEventListener("abort", end, { once: true });
+  try {
+    return await Promise.race([work, ended.promise]);
+  } finally {
+    signal.removeEventListener("abort", end);
+  }
+}
+
 function refused(reason: string): Failure {
   return new Failure("client", "address_refused", { internal: reason });
 }
@@ -102,8 +117,7 @@ export function isPublicAddress(text: string, allow: readonly string[] = []): bo
 async function resolve(
   url: URL,
   allow: readonly string[],
-  lookup: Lookup,
-  hasProxy: boolean,
+  { lookup, signal, hasProxy }: { lookup: Lookup; signal: AbortSignal; hasProxy: boolean },
 ): Promise<string | undefined> {
   const bare = url.hostname.replace(/^\[|\]$/g, "");
   if (ipaddr.isValid(bare)) {
@@ -112,9 +126,9 @@ async function resolve(
   }
   let addresses: readonly string[];
   try {
-    addresses = await lookup(bare);
+    addresses = await before(signal, lookup(bare));
   } catch {
-    if (hasProxy) return undefined;
+    if (hasProxy && !signal.aborted) return undefined;
     throw new Failure("client", "address_unreachable", { internal: "name does not resolve" });
   }
   const [first] = addresses;
@@ -200,7 +214,10 @@ export function createGuard(lookup: Lookup = systemLookup, fetcher: typeof fetch
     let url = parsed(address);
     const { origin } = url;
     for (let hop = 0; ; hop++) {
-      const { target, tls } = pinned(url, await resolve(url, allow, lookup, proxy !== ""));
+      const { target, tls } = pinned(
+        url,
+        await resolve(url, allow, { lookup, signal, hasProxy: proxy !== "" }),
+      );
       const headers: Record<string, string> = {
         "accept-encoding": "identity",
         ...(url.origin === origin ? options.headers : {}),

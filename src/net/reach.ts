@@ -2,7 +2,7 @@
 // Refuses closed networks unless the operator or the channel opened them, and the metadata services of clouds in any case.
 import ipaddr from "ipaddr.js";
 import { Failure } from "../shared/failures.ts";
-import { isPublicAddress, liesIn, systemLookup } from "./guard.ts";
+import { before, isPublicAddress, liesIn, systemLookup } from "./guard.ts";
 import type { Lookup } from "./guard.ts";
 
 /** How to send a request: `host` is the Host header where `url` names the judged address in the name's place. */
@@ -39,6 +39,8 @@ interface Verdict {
 
 /** As long as resolvers commonly keep a name. */
 const NAME_MS = 30_000;
+/** A name whose servers are silent for so long counts as one that does not resolve; calls wait for it. */
+const LOOKUP_MS = 10_000;
 /** A name that does not resolve here may still be known to a proxy: it is looked up again soon. */
 const UNKNOWN_NAME_MS = 5_000;
 /** Answers of a provider may name many hosts. */
@@ -81,6 +83,7 @@ export function createReach(
   isPinning = true,
 ): Reach {
   const known = new WeakMap<ReachChannel, Map<string, Verdict>>();
+  const lookUp: Lookup = (name) => before(AbortSignal.timeout(LOOKUP_MS), lookup(name));
 
   function networks(url: string, channel: ReachChannel): readonly string[] {
     const allowed = allowedBy(channel);
@@ -97,7 +100,7 @@ export function createReach(
     }
     let addresses: readonly string[];
     try {
-      addresses = await lookup(bare);
+      addresses = await lookUp(bare);
     } catch {
       return [];
     }
@@ -135,7 +138,7 @@ export function createReach(
   async function opens(url: string, open = own): Promise<boolean> {
     const bare = hostOf(url).replace(/^\[|\]$/g, "");
     if (ipaddr.isValid(bare)) return liesIn(bare, open);
-    const addresses = bare === "" ? [] : await lookup(bare).catch(() => []);
+    const addresses = bare === "" ? [] : await lookUp(bare).catch(() => []);
     return addresses.length > 0 && addresses.every((address) => liesIn(address, open));
   }
 

@@ -17,7 +17,6 @@ export const auditActions = {
   "user.remove": manage,
   "user.factor_reset": manage,
   "user.group": manage,
-  "user.flag": manage,
   "user.letter": manage,
   "user.unbind": manage,
   "user.sessions_revoke": manage,

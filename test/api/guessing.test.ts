@@ -166,6 +166,15 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
       expect([username, body.success]).toEqual([username, false]);
       expect(body.code).toBeOneOf(["username_invalid", "username_reserved"]);
     }
+    // Nor by renaming themselves.
+    const user = await node().createUser();
+    for (const username of ["admin", "System", "\uff32oot"]) {
+      const { body } = await node().call<Told>("PUT", "/api/user/self", { username }, user);
+      expect([username, body.code]).toEqual([username, "username_reserved"]);
+    }
+    const boss = await node().createUser({ role: 100 });
+    const { body } = await node().call<Told>("PUT", "/api/user/self", { username: "System" }, boss);
+    expect(body.success).toBe(true);
   });
 
   test("the commonest passwords are refused at registration, change and reset, in any capitals", async () => {

@@ -438,6 +438,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       expect((await call(browser(user), "GET", path(user.id))).status).toBe(403);
       expect((await call(at, "DELETE", `${path(user.id)}/discord`)).body.success).toBe(true);
       expect(await rowsOf("discord", `u${user.id}`)).toEqual([]);
+      // One's own go by the call that asks for a session and for proof.
+      await bound(admin.id, "discord", `u${admin.id}`);
+      const own = await call(at, "DELETE", `${path(admin.id)}/discord`);
+      expect(own.body).toMatchObject({ success: false, code: "user_rank_update" });
+      expect(await rowsOf("discord", `u${admin.id}`)).toHaveLength(1);
     });
   });
 

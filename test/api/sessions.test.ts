@@ -206,11 +206,16 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const { userDevices } = app.deps.db.t;
     for (const [reason, path, body, devicesLeft] of acts) {
       const session = await signIn(app, await account());
+      const made = await app.call<{ data: string }>("GET", "/api/user/token", undefined, session);
+      const byToken = { authorization: made.body.data, "new-api-user": String(session.id) };
       const method = path.endsWith("manage") ? "POST" : "PUT";
       const answer = await app.call<Envelope>(method, path, body(session.id), root);
       expect(answer.body).toMatchObject({ success: true });
       expect(await statusOf(app, session)).toBe(401);
       expect((await rowsOf(session.id)).map((row) => row.reason)).toEqual([reason]);
+      // Whoever had the old password may have made one: a reset and a deletion end the access token, too.
+      const { status } = await app.call("GET", "/api/user/self", undefined, { ...session, headers: byToken });
+      expect([reason, status]).toEqual([reason, { banned: 403, role: 200 }[reason] ?? 401]);
       const devices = await app.deps.db.orm
         .select()
         .from(userDevices)

@@ -66,10 +66,28 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect((await audit(app.deps.db)).differences).toEqual([]);
   });
 
+  test("a credit without a reason is no run", async () => {
+    const one = await app.createUser();
+    for (const reason of [undefined, "  "]) {
+      const body = { action: "credit", ids: [one.id], amount: 1000, reason };
+      expect((await post(body)).body).toMatchObject({
+        success: false,
+        code: "quota_reason_missing",
+        field: "reason",
+      });
+    }
+    expect((await rowOf(one.id))?.quota).toBe(0);
+  });
+
   test("a run that was killed goes on where it was and books nobody twice", async () => {
     const { userBulks, userBulkItems } = app.deps.db.t;
     const people = [await app.createUser(), await app.createUser()];
-    const asked = await post({ action: "credit", ids: people.map(({ id }) => id), amount: 7 });
+    const asked = await post({
+      action: "credit",
+      ids: people.map(({ id }) => id),
+      amount: 7,
+      reason: "fair",
+    });
     const { id } = asked.body.data;
     await finished(id);
     // As a kill leaves it: one account waits, the lease has run out.
@@ -111,7 +129,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       const items = await db.orm.select().from(inboxItems).where(eq(inboxItems.kind, "balance_run"));
       return items.find(({ subject }) => subject === String(id));
     });
-    const params = JSON.stringify({ admin: keeper.username, what: "+$0.000200" });
+    const params = JSON.stringify({ admin: keeper.username, admin_id: keeper.id, what: "+$0.000200" });
     expect(item).toMatchObject({ count: 2, params });
     expect((await audit(db)).differences).toEqual([]);
   });
@@ -127,7 +145,12 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await app.deps.db.orm
       .insert(credits)
       .values({ userId: second?.id ?? 0, amount: 0, kind: "admin", ref, createdAt: 1 });
-    const credit = await post({ action: "credit", ids: people.map(({ id }) => id), amount: 9 });
+    const credit = await post({
+      action: "credit",
+      ids: people.map(({ id }) => id),
+      amount: 9,
+      reason: "fair",
+    });
     expect(credit.body.data.id).toBe(asked.body.data.id + 1);
     expect(await finished(credit.body.data.id)).toMatchObject({
       done: 2,
@@ -233,6 +256,32 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(seen.body.data).toMatchObject({ remark: "pays late", flagged: true });
     const own = await app.call("GET", "/api/user/self", undefined, one);
     expect(own.text).not.toContain("pays late");
+    // The same by a run: the owner's trail says no more than of a note, the run keeps the reason.
+    const two = await app.createUser();
+    await post({ action: "flag", ids: [two.id], reason: "chargeback suspected" }).then(({ body }) =>
+      finished(body.data.id),
+    );
+    expect((await rowOf(two.id))?.flagged).toBe(true);
+    const logOf = async (who: TestUser) => {
+      const { body } = await app.call<Told<{ items: { content: string; other: string }[] }>>(
+        "GET",
+        "/api/log/self?p=1&page_size=10&type=3",
+        undefined,
+        who,
+      );
+      return body.data.items.map(({ content, other: more }) => [
+        content,
+        (JSON.parse(more) as { op: object }).op,
+      ]);
+    };
+    expect(await logOf(two)).toEqual(await logOf(one));
+    expect(JSON.stringify(await logOf(two))).not.toMatch(/flag|chargeback/);
+    const runs = await app.call<Told<BulkHead[]>>("GET", "/api/user/bulk", undefined, admin);
+    expect(runs.body.data[0]).toMatchObject({
+      action: "flag",
+      reason: "chargeback suspected",
+      flagged: true,
+    });
     const refused = await app.call("PUT", `/api/user/${other.id}/notes`, { flagged: true }, admin);
     expect(refused.body).toMatchObject({ success: false, code: "user_rank_update" });
   });

@@ -70,6 +70,30 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(own.text).not.toContain(admin.username);
     });
 
+    test("where notices of one's own and higher ranks go stands in no list; of lower ranks, and oneself, it does", async () => {
+      const { users } = app.deps.db.t;
+      const user = await app.createUser();
+      const peer = await app.createUser({ role: Role.admin });
+      const hook = (id: number) => `https://hooks.example/${id}-secret`;
+      for (const { id } of [root, admin, peer, user]) {
+        const setting = JSON.stringify({ notify_type: "webhook", webhook_url: hook(id) });
+        await app.deps.db.orm.update(users).set({ setting }).where(eq(users.id, id));
+      }
+      const seen = async (who: TestUser, of: TestUser) => {
+        const path = `/api/user/search?keyword=${of.username}`;
+        const { data } = await ask<{ items: { id: number }[] }>("GET", path, undefined, who);
+        expect(data.items.map(({ id }) => id)).toEqual([of.id]);
+        return JSON.stringify(data).includes(hook(of.id));
+      };
+      expect(await Promise.all([root, peer, admin, user].map((of) => seen(admin, of)))).toEqual([
+        false,
+        false,
+        true,
+        true,
+      ]);
+      expect(await Promise.all([root, peer, user].map((of) => seen(root, of)))).toEqual([true, true, true]);
+    });
+
     test("a difference and a balance together, and absurd ones, are refused and change nothing", async () => {
       const user = await app.createUser({ quota: 1000 });
       for (const body of [

@@ -223,6 +223,16 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(statuses.slice(20)).toEqual([429, 429]);
     });
 
+    test("who is at their own limit takes no guesses from others at the same address", async () => {
+      const [guesser, neighbour] = [await app.createUser({}), await app.createUser({})];
+      const guess = (who: TestUser, n: number) =>
+        app.call("POST", "/api/user/topup", { key: `none${n}` }, who);
+      // More than the address has in all.
+      for (let n = 0; n < 210; n++) await guess(guesser, n);
+      expect((await guess(guesser, 210)).status).toBe(429);
+      expect((await guess(neighbour, 0)).status).toBe(200);
+    });
+
     test("a used code changes no more, an unused one is edited, disabled, enabled and deleted", async () => {
       const payer = await app.createUser({});
       const [used = "", open = ""] = await make(2);
@@ -323,6 +333,15 @@ for (const database of ["sqlite", "postgres"] as const) {
       await ask("PUT", "/api/user/setting", { accept_unset_model_ratio_model: true }, user);
       const secretOf = async () =>
         openSecret(app.deps.seal, (await app.deps.accounts.user(user.id))?.setting ?? {});
+      expect(await secretOf()).toBe("s3cret");
+      // For another receiver nobody has it unless it is typed again; a test of a setting is no way around.
+      await ask("PUT", "/api/user/setting", { ...kept, webhook_url: "https://h.example/y" }, user);
+      expect(await secretOf()).toBe("s3cret");
+      for (const webhook_url of ["https://other.example/x", "https://h.example:8443/x"]) {
+        await ask("PUT", "/api/user/setting", { ...kept, webhook_url }, user);
+        expect([webhook_url, await secretOf()]).toEqual([webhook_url, ""]);
+        await ask("PUT", "/api/user/setting", webhook, user);
+      }
       expect(await secretOf()).toBe("s3cret");
       // At rest it is sealed, and stays so.
       const { users } = app.deps.db.t;

@@ -1,5 +1,5 @@
-// Addresses of webhooks: https anywhere public, http inside what UPSTREAM_NETWORKS opens, closed networks for administrators
-// alone, whose channels may lie there too.
+// Addresses of webhooks: https anywhere public; http inside what UPSTREAM_NETWORKS opens, and closed networks, for administrators
+// alone, whose channels may lie there too. What anybody else names in http is refused without a look at where it lies.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { deliver } from "../../src/core/users/notify.ts";
 import { Failure } from "../../src/shared/failures.ts";
@@ -20,8 +20,11 @@ const NAMES: Record<string, string[]> = {
   "both.example": ["127.0.0.1", "93.184.216.34"],
   "lan.example": ["10.1.2.3"],
 };
-const lookup = (name: string) =>
-  NAMES[name] === undefined ? Promise.reject(new Error("ENOTFOUND")) : Promise.resolve(NAMES[name]);
+const lookedUp: string[] = [];
+const lookup = (name: string) => {
+  lookedUp.push(name);
+  return NAMES[name] === undefined ? Promise.reject(new Error("ENOTFOUND")) : Promise.resolve(NAMES[name]);
+};
 
 const NETWORKS = ["", "none", "10.1.0.0/16", "loopback,93.184.216.34"] as const;
 /** Addresses by which UPSTREAM_NETWORKS lets http pass; "" is the default, this machine and the private ranges. */
@@ -40,6 +43,8 @@ const OPEN: [string, (typeof NETWORKS)[number][]][] = [
   ["http://nobody.example/hook", []],
 ];
 
+const isSecure = (url: string) => url.startsWith("https:");
+
 const hook = (url: string) => ({ notify_type: "webhook", quota_warning_threshold: 5, webhook_url: url });
 
 describe.each(NETWORKS)("with UPSTREAM_NETWORKS %j", (networks) => {
@@ -54,14 +59,16 @@ describe.each(NETWORKS)("with UPSTREAM_NETWORKS %j", (networks) => {
   afterAll(() => app.close());
 
   test.each(OPEN)("%s is saved, or refused with a sentence and nothing stored", async (url, opened) => {
-    const isOpen = opened.includes(networks);
     for (const who of [user, root]) {
+      const isOpen = who === user ? isSecure(url) : opened.includes(networks);
+      lookedUp.length = 0;
       await app.call("PUT", "/api/user/setting", { notify_type: "email", quota_warning_threshold: 1 }, who);
       const { status, body } = await app.call<Told>("PUT", "/api/user/setting", hook(url), who);
       expect([status, body.success]).toEqual([200, isOpen]);
       if (!isOpen) expect(body).toMatchObject({ code: "webhook_insecure", field: "webhook_url" });
       const stored = (await app.deps.accounts.user(who.id))?.setting;
       expect(stored?.webhook_url).toBe(isOpen ? url : undefined);
+      if (who === user) expect(lookedUp).toEqual([]);
     }
   });
 
@@ -75,17 +82,21 @@ describe.each(NETWORKS)("with UPSTREAM_NETWORKS %j", (networks) => {
       },
     };
     const notice = { type: "t", title: "t", content: "c" };
-    for (const [url, opened] of OPEN) {
+    const cases = OPEN.flatMap(([url, opened]) =>
+      [1, 100].map((role) => [url, role, role === 1 ? isSecure(url) : opened.includes(networks)] as const),
+    );
+    for (const [url, role, isOpen] of cases) {
+      asked.length = 0;
       const setting = { notify_type: "webhook" as const, webhook_url: url };
-      const failed = await deliver(deps, { email: "", role: 1 }, setting, notice).catch(
+      const failed = await deliver(deps, { email: "", role }, setting, notice).catch(
         (error: unknown) => error,
       );
-      const isOpen = opened.includes(networks);
-      expect([url, (failed as Failure).code]).toEqual([
+      expect([url, role, (failed as Failure).code]).toEqual([
         url,
+        role,
         isOpen ? "address_unreachable" : "webhook_insecure",
       ]);
-      expect([url, asked.includes(url)]).toEqual([url, isOpen]);
+      expect([url, role, asked.includes(url)]).toEqual([url, role, isOpen]);
     }
   });
 });
@@ -122,7 +133,10 @@ describe.each(DATABASE_KINDS)("a receiver inside on %s", (database) => {
         const url = `http://${host}:${receiver.port}/hook`;
         const { body } = await app.call<Told>("POST", "/api/user/setting/test", hook(url), who);
         expect([host, role, body.success, received.length]).toEqual([host, role, isTold, isTold ? 1 : 0]);
-        if (!isTold) expect(body.code).toBe("address_refused");
+        if (!isTold) expect(body.code).toBe("webhook_insecure");
+        const secure = hook(url.replace("http:", "https:"));
+        const guarded = await app.call<Told>("POST", "/api/user/setting/test", secure, who);
+        expect([role, guarded.body.code === "address_refused"]).toEqual([role, !isTold]);
       }
   });
 

@@ -303,9 +303,9 @@ describe("the playground under strain", () => {
             messages: [{ id: "m", role: "user", content: "x", createAt: 1, status: "complete" }],
             clearedAt: "",
           };
-          if (localStorage.getItem("playground") === null)
+          if (localStorage.getItem("playground 1") === null)
             localStorage.setItem(
-              "playground",
+              "playground 1",
               JSON.stringify({ settings, conversations: [conversation], current: "c" }),
             );
         },

@@ -41,6 +41,11 @@ describe("the client's address", () => {
     ],
     ["the proxy's own when it says nothing", {}, PROXY],
     ["the proxy's own when all are proxies", { "x-forwarded-for": "10.1.1.1, 10.2.2.2" }, PROXY],
+    [
+      "the proxy's own when all are proxies, whatever the client wrote as X-Real-IP",
+      { "x-forwarded-for": "10.9.9.9", "x-real-ip": "203.0.113.5" },
+      PROXY,
+    ],
     ["the proxy's own when it talks nonsense", { "x-forwarded-for": "x".repeat(10_000) }, PROXY],
   ])("behind a trusted proxy is %s", (_, headers, expected) => {
     expect(addressOf(PROXY, headers, TRUSTED)).toBe(expected);

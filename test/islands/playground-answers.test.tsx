@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { transport } from "../../islands/lib/api.ts";
-import { readStored, defaultSettings } from "../../islands/screens/playground/conversation.ts";
+import { readStored, defaultSettings, storageKey } from "../../islands/screens/playground/conversation.ts";
 import { readPictures } from "../../islands/screens/playground/read-pictures.ts";
 import { bodyOf } from "../../islands/screens/playground/request.ts";
 import { spokenLength } from "../../islands/screens/playground/spoken.tsx";
@@ -477,7 +477,7 @@ describe("settings and storage", () => {
       ],
       current: "c",
     };
-    localStorage.setItem("playground", JSON.stringify(old));
+    localStorage.setItem(storageKey(), JSON.stringify(old));
     const read = readStored(defaultSettings("m", "g"));
     expect(read?.settings).toEqual({ ...defaultSettings("gpt-4o", "default"), ...old.settings });
     expect(read?.conversations[0]?.messages.map(({ status }) => status)).toEqual(["complete", "incomplete"]);
@@ -494,7 +494,7 @@ describe("settings and storage", () => {
       ],
       current: "bad",
     };
-    localStorage.setItem("playground", JSON.stringify(stored));
+    localStorage.setItem(storageKey(), JSON.stringify(stored));
     expect(readStored(defaultSettings("m", "g"))?.conversations.map(({ id }) => id)).toEqual(["good"]);
   });
 });

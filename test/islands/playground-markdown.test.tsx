@@ -173,6 +173,19 @@ describe("what models must not do", () => {
     expect(container.textContent).toContain("no");
   });
 
+  test("a large picture is shown with the words around it; a large one of another kind stays text", () => {
+    const bytes = "A".repeat(30_000);
+    const { container } = draw(
+      `Before **it** ![chart](data:image/png;base64,${bytes}) after ![x](data:image/svg+xml;base64,${bytes})`,
+    );
+    expect([...container.querySelectorAll("img")].map(({ alt, src }) => [alt, src.length])).toEqual([
+      ["chart", bytes.length + 22],
+    ]);
+    expect(container.querySelector("strong")?.textContent).toBe("it");
+    expect(container.textContent).toContain("Before");
+    expect(container.textContent).toContain("after");
+  });
+
   test("formulas bring no links, styles or pictures along", async () => {
     const { container } = draw(
       "$\\href{javascript:alert(1)}{x}$ $\\htmlStyle{color:red}{x}$ $\\includegraphics{https://spy.example/x}$ $\\def\\a{\\a\\a}\\a$ $a$",

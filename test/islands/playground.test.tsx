@@ -4,7 +4,7 @@ import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import { transport } from "../../islands/lib/api.ts";
 import { eventBatches } from "../../islands/lib/sse.ts";
 import { keepQuote } from "../../islands/screens/playground/quotes.ts";
-import { defaultSettings } from "../../islands/screens/playground/conversation.ts";
+import { defaultSettings, storageKey } from "../../islands/screens/playground/conversation.ts";
 import ModelNotes from "../../islands/screens/playground/model-notes.tsx";
 import { bodyOf } from "../../islands/screens/playground/request.ts";
 import { sampleOf } from "../../islands/screens/playground/samples.ts";
@@ -278,7 +278,7 @@ describe("tidying up", () => {
   });
 
   test("broken storage counts as nothing stored", () => {
-    localStorage.setItem("playground", `{"conversations":[{"id":5}],"settings":3}`);
+    localStorage.setItem(storageKey(), `{"conversations":[{"id":5}],"settings":3}`);
     open();
     expect(screen.getByText("Hello, how can I help you?")).toBeTruthy();
   });

@@ -286,6 +286,52 @@ for (const database of ["sqlite", "postgres"] as const) {
       await running;
     });
 
+    test("a short interval is no gap between two looks: its turn is kept by a timer of its own, as long as the job runs", async () => {
+      let runs = 0;
+      const door = Promise.withResolvers<void>();
+      app = await startTestApp({ database });
+      const clock = testClock();
+      const timers: { ms: number; due: () => void }[] = [];
+      const lookEvery = (ms: number, due: () => void) => {
+        const timer = { ms, due };
+        timers.push(timer);
+        return () => void timers.splice(timers.indexOf(timer), 1);
+      };
+      const run = () => (runs++ === 0 ? door.promise : Promise.resolve());
+      const job: Job = { name: "short", everySeconds: () => 15, run };
+      const first = createScheduler({ ...app.deps, clock }, [job], lookEvery);
+      const second = createScheduler({ ...app.deps, clock }, [job]);
+      made.push(first, second);
+      expect(timers.map(({ ms }) => ms)).toEqual([15_500]);
+      await first.look();
+      clock.advance(15_000);
+      const running = first.look();
+      await untilSo(() => runs > 0);
+      try {
+        expect(timers.map(({ ms }) => ms)).toEqual([15_500, 5000]);
+        await second.look();
+        const { marks } = app.deps.db.t;
+        const mark = async () =>
+          (await app.deps.db.orm.select().from(marks).where(eq(marks.key, "job:short")))[0]?.value;
+        // The other one's look comes a moment before the first one's, which would keep the turn.
+        for (let looks = 0; looks < 3; looks++) {
+          for (let kept = 0; kept < 3; kept++) {
+            const before = await mark();
+            clock.advance(5000);
+            timers[1]?.due();
+            await untilSo(async () => (await mark()) !== before);
+          }
+          clock.advance(498);
+          await second.look();
+        }
+        expect(runs).toBe(1);
+      } finally {
+        door.resolve();
+        await running;
+      }
+      expect(timers.map(({ ms }) => ms)).toEqual([15_500]);
+    });
+
     test("nothing begins after the stop, and the stop waits for what runs", async () => {
       let runs = 0;
       const nodes = await setUp(1, {

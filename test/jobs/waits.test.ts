@@ -126,8 +126,11 @@ for (const database of ["sqlite", "postgres"] as const) {
       const { channelKeys } = app.deps.db.t;
       const key = { channelId: 1, pos: 0, keySealed: "", keyHash: "", nextProbe: 0 };
       const off = { ...key, pos: 1, keyHash: "1", status: KeyStatus.autoOff };
-      const later = { ...off, pos: 2, keyHash: "2", nextProbe: nowSeconds() + DAY };
+      const later = { ...off, pos: 2, keyHash: "2", nextProbe: nowSeconds() + 6 * 3600 };
       expect(await withRows(channelKeys, [key, later])).toEqual([]);
+      // By a clock that was ahead: nothing waits for so long.
+      const ahead = { ...later, nextProbe: nowSeconds() + 7 * 3600 };
+      expect(await withRows(channelKeys, [key, ahead])).toEqual(["key-probe"]);
       expect(await withRows(channelKeys, [key, later, off])).toEqual(["key-probe"]);
     });
 

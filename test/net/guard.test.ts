@@ -204,6 +204,21 @@ describe("the connection", () => {
     expect(await post.catch((error: Failure) => error.code)).toBe("address_refused");
   });
 
+  test("a name server that says nothing is waited for as long as for all the rest, or until the caller gives up", async () => {
+    const silent = createGuard(() => new Promise<never>(() => {}));
+    const code = (promise: Promise<unknown>) => promise.catch((error: Failure) => error.code);
+    for (const proxy of ["", "http://127.0.0.1:9"])
+      expect(await code(silent("https://a.example/", { ...LIMITS, timeoutMs: 20, proxy }))).toBe(
+        "address_unreachable",
+      );
+    const leaving = new AbortController();
+    const asked = code(
+      silent("https://a.example/", { ...LIMITS, timeoutMs: 600_000, signal: leaving.signal }),
+    );
+    leaving.abort();
+    expect(await asked).toBe("address_unreachable");
+  });
+
   test("what comes back is bounded in size and time", async () => {
     const guard = createGuard(() => Promise.resolve(["127.0.0.1"]));
     const code = (promise: Promise<unknown>) => promise.catch((error: Failure) => error.code);

@@ -1,6 +1,6 @@
 // Guarantees of the way to upstreams: closed networks stay closed to channels unless somebody opened them, a name is
 // judged once and cannot change its mind in between, and what is known costs no lookup.
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { createReach } from "../../src/net/reach.ts";
 import type { EgressTarget } from "../../src/net/reach.ts";
 import { EnvError, readEnv } from "../../src/env.ts";
@@ -187,6 +187,24 @@ test("a name that is unknown here is left to whoever resolves it, and looked up 
   });
   asked.later(6_000);
   expect(await asked.target("https://only-the-proxy-knows.example/v1")).toBe(CLOSED);
+});
+
+test("a name whose servers are silent is unknown after ten seconds", async () => {
+  const asked: number[] = [];
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  const told = spyOn(AbortSignal, "timeout").mockImplementation((ms) => {
+    asked.push(ms);
+    return timeout(1);
+  });
+  try {
+    const reach = createReach(OWN, { monotonicMs: () => 0 }, () => new Promise<never>(() => {}));
+    const url = "https://silent.example/v1";
+    expect(await reach.target(url, { baseUrl: url, setting: {} })).toEqual({ url });
+    expect(await reach.opens(url)).toBe(false);
+    expect(asked).toEqual([10_000, 10_000]);
+  } finally {
+    told.mockRestore();
+  }
 });
 
 describe("UPSTREAM_NETWORKS", () => {

@@ -14,6 +14,8 @@ export function branchOf(conversation: Conversation, id: string): Conversation |
     const { side: _, ...own } = turn.find((each) => (each.side ?? 0) === side) ?? turn[0] ?? last;
     return own;
   });
-  const hasCut = kept.some((each) => each.id === clearedAt);
-  return { id: newId(), messages: kept, clearedAt: hasCut ? clearedAt : "", isBranch: true };
+  // The cut may be at the other model's answer, which stays behind: its turn is what was cut.
+  const cutTurn = turnsOf(messages).find((turn) => turn.some((each) => each.id === clearedAt)) ?? [];
+  const cut = kept.find((each) => cutTurn.some(({ id: own }) => own === each.id));
+  return { id: newId(), messages: kept, clearedAt: cut?.id ?? "", isBranch: true };
 }

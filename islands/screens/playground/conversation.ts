@@ -1,7 +1,8 @@
 // What the playground keeps: settings and conversations in local storage, and the changes that a conversation can take.
 // Refuses broken or foreign stored values: they count as nothing stored.
+import { user } from "../../lib/boot.ts";
 import { t } from "../../lib/i18n.ts";
-import { readItem, writeItem } from "../../lib/storage.ts";
+import { readItem, removeItem, writeItem } from "../../lib/storage.ts";
 
 type MessageStatus = "loading" | "incomplete" | "complete" | "error";
 
@@ -23,7 +24,7 @@ export interface Message {
   /** What went wrong, and the stable code of it. */
   error?: string;
   errorCode?: string;
-  /** Pictures of a question, as data URLs. */
+  /** Pictures of a question or an answer, as data URLs. */
   images?: readonly string[];
   /** So many pictures were too large to be kept in the browser's storage. */
   lostImages?: number;
@@ -80,7 +81,11 @@ export interface Stored {
   current: string;
 }
 
-const STORAGE_KEY = "playground";
+/** Held the conversations of whoever was signed in. */
+const SHARED_KEY = "playground";
+
+/** Of one account: whoever signs in behind somebody else sees their own. */
+export const storageKey = (): string => `playground ${user.peek()?.id ?? 0}`;
 /** Older conversations fall off: local storage holds about five megabytes. */
 const MOST_CONVERSATIONS = 30;
 const MOST_STORED_CHARS = 3_000_000;
@@ -167,8 +172,10 @@ const isAnswer = (message: Message | undefined): boolean =>
  */
 export function contextOf({ messages, clearedAt }: Conversation, side: Side = 0): Message[] {
   const cut = clearedAt === "" ? -1 : messages.findIndex(({ id }) => id === clearedAt);
-  const isSaid = (each: Message) =>
-    !each.isGreeting && each.status !== "error" && (each.content.trim() !== "" || each.images !== undefined);
+  // Pictures that a model made are not sent back to it.
+  const hasContent = ({ role, content, images }: Message) =>
+    content.trim() !== "" || (role === "user" && images !== undefined);
+  const isSaid = (each: Message) => !each.isGreeting && each.status !== "error" && hasContent(each);
   return turnsOf(messages.slice(cut + 1)).flatMap((turn) => {
     const said = turn.filter(isSaid);
     const own = said.find((each) => (each.side ?? 0) === side) ?? said[0];
@@ -177,7 +184,7 @@ export function contextOf({ messages, clearedAt }: Conversation, side: Side = 0)
 }
 
 /** Pictures as the composer makes them: what is stored may be foreign. */
-const isPicture = (value: unknown): boolean =>
+export const isPicture = (value: unknown): boolean =>
   typeof value === "string" && /^data:image\/(png|jpeg|webp|gif);base64,/.test(value);
 
 function isMessage(value: unknown): value is Message {
@@ -216,9 +223,11 @@ function readSettings(value: unknown, fallback: Settings): Settings {
 
 /** Undefined when nothing usable is stored. An answer that was still running counts as stopped. */
 export function readStored(fallback: Settings): Stored | undefined {
+  // Whose they were nobody knows.
+  removeItem(SHARED_KEY);
   let value: unknown;
   try {
-    value = JSON.parse(readItem(STORAGE_KEY) ?? "null");
+    value = JSON.parse(readItem(storageKey()) ?? "null");
   } catch {
     return undefined;
   }
@@ -269,5 +278,5 @@ export function writeStored(stored: Stored): void {
     conversations = conversations.slice(0, -1);
     text = JSON.stringify({ ...stored, conversations });
   }
-  writeItem(STORAGE_KEY, text);
+  writeItem(storageKey(), text);
 }

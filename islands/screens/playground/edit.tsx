@@ -6,16 +6,18 @@ import type { Draft } from "./use-playground.ts";
 
 export interface EditQuestionProps {
   draft: Draft;
+  /** An answer runs: what is typed stays, and is sent after it. */
+  isOff: boolean;
   onCancel: () => void;
   onSend: (draft: Draft) => void;
 }
 
-export default function EditQuestion({ draft, onCancel, onSend }: EditQuestionProps) {
+export default function EditQuestion({ draft, isOff, onCancel, onSend }: EditQuestionProps) {
   const t = useT();
   const id = useId();
   const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState(draft.text);
-  const canSend = text.trim() !== "" || draft.images.length > 0;
+  const canSend = !isOff && (text.trim() !== "" || draft.images.length > 0);
   const send = () => {
     if (canSend) onSend({ ...draft, text: text.trim() });
   };

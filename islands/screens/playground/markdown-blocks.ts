@@ -20,6 +20,9 @@ export interface Block {
 /** Words and signs within one paragraph are looked at up to here; a longer one is drawn as it is. */
 const MOST_INLINE_CHARS = 20_000;
 
+/** A picture that an answer brings along: one alone is longer than that. */
+const DATA_PICTURE = /!\[([^\]\n]{0,1000})\]\((data:image\/(?:png|jpeg|webp|gif);base64,[\w+/=]+)\)/g;
+
 const BLOCK_FORMULA = /^(?: {0,3}\$\$([\s\S]{1,2000}?)\$\$| {0,3}\\\[([\s\S]{1,2000}?)\\\])[ \t]*(?:\n+|$)/;
 /** `$x$` is a formula, "$5 and $6" is money: no space inside the signs, no digit after them. */
 const INLINE_FORMULA =
@@ -68,6 +71,22 @@ const TOO_DEEP = /^[ \t]*(?:>[ \t]*){50}|^[ \t]{200,}(?:[-*+]|\d{1,9}[.)])[ \t]/
 
 const plain = (text: string): Token => ({ type: "plain", raw: text, text });
 
+/** A long paragraph: its pictures, and what stands between them where that is not too long in turn. */
+function readLong(lexer: Lexer, src: string, into: Token[]): void {
+  const read = (piece: string) => {
+    if (piece.length > MOST_INLINE_CHARS) into.push({ type: "text", raw: piece, text: piece });
+    else if (piece !== "") lexer.inlineTokens(piece, into);
+  };
+  let end = 0;
+  for (const match of src.matchAll(DATA_PICTURE)) {
+    const [raw, label = "", href = ""] = match;
+    read(src.slice(end, match.index));
+    into.push({ type: "image", raw, href, title: null, text: label, tokens: [] });
+    end = match.index + raw.length;
+  }
+  read(src.slice(end));
+}
+
 /** Never throws. The texts of the tokens together are the text. */
 function lex(text: string): Token[] {
   if (TOO_DEEP.test(text)) return [plain(text)];
@@ -76,7 +95,7 @@ function lex(text: string): Token[] {
   try {
     lexer.blockTokens(text, tokens);
     for (const { src, tokens: into } of lexer.inlineQueue) {
-      if (src.length > MOST_INLINE_CHARS) into.push({ type: "text", raw: src, text: src });
+      if (src.length > MOST_INLINE_CHARS) readLong(lexer, src, into);
       else lexer.inlineTokens(src, into);
     }
     return [...tokens];

@@ -45,7 +45,6 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
   const editButton = useRef<HTMLButtonElement>(null);
   const isUser = message.role === "user";
   const speaker = isUser ? t("playground.you") : (message.model ?? t("playground.assistant"));
-  const isEdited = isEditing && !isRunning;
   return (
     <div
       className={`flex min-w-0 flex-col ${isUser ? "items-end" : "items-start"} ${isMuted ? "text-muted" : ""}`}
@@ -55,10 +54,11 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
     >
       <p className={isUser ? "sr-only" : "mb-1 text-xs break-all text-muted"}>{speaker}</p>
       <div
-        className={`min-w-0 ${isUser && !isEdited ? "max-w-[min(100%,76ch)] rounded-box bg-primary/10 px-3 py-2" : "w-full max-w-[76ch]"}`}
+        className={`min-w-0 ${isUser && !isEditing ? "max-w-[min(100%,76ch)] rounded-box bg-primary/10 px-3 py-2" : "w-full max-w-[76ch]"}`}
       >
-        {isEdited ? (
+        {isEditing ? (
           <EditQuestion
+            isOff={isRunning}
             draft={{ text: message.content, images: message.images ?? [] }}
             onCancel={() => {
               setEditing(false);
@@ -73,7 +73,7 @@ export const MessageView = memo(function MessageView(props: MessageViewProps) {
           <Body message={message} isGrowing={isGrowing} />
         )}
       </div>
-      {message.isGreeting || isEdited ? null : (
+      {message.isGreeting || isEditing ? null : (
         <div className="mt-1 flex min-h-6 flex-wrap items-center gap-x-3 gap-y-1 text-xs text-muted">
           {isGrowing ? (
             <Action
@@ -210,16 +210,16 @@ function Body({ message, isGrowing }: { message: Message; isGrowing: boolean }) 
   );
 }
 
-function Pictures({ message: { images = [], lostImages = 0 } }: { message: Message }) {
+function Pictures({ message: { role, images = [], lostImages = 0 } }: { message: Message }) {
   const t = useT();
   return (
     <>
       {images.length > 0 ? (
-        <ul className="mb-1 flex flex-wrap justify-end gap-2">
+        <ul className={`mb-1 flex flex-wrap gap-2 ${role === "user" ? "justify-end" : ""}`}>
           {images.map((url, index) => (
             <li key={index}>
               <img
-                className="max-h-48 max-w-full rounded-field border border-base-300"
+                className={`${role === "user" ? "max-h-48" : "max-h-96"} max-w-full rounded-field border border-base-300`}
                 src={url}
                 alt={t("playground.pictureNo", { number: index + 1 })}
               />

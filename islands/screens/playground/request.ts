@@ -35,8 +35,8 @@ function further(settings: Settings): Partial<ChatBody> {
 }
 
 /** A question with pictures has parts; one without stays plain text, which every upstream reads. */
-function contentOf({ content, images }: Said): string | ContentPart[] {
-  if (images === undefined || images.length === 0) return content;
+function contentOf({ role, content, images }: Said): string | ContentPart[] {
+  if (role !== "user" || images === undefined || images.length === 0) return content;
   return [
     ...(content.trim() === "" ? [] : [{ type: "text" as const, text: content }]),
     ...images.map((url) => ({ type: "image_url" as const, image_url: { url } })),

@@ -4,7 +4,7 @@ import { ApiFailure, failureMessage, fetchChecked, isAbort, REQUEST_ID_HEADER } 
 import { t } from "../../lib/i18n.ts";
 import { eventBatches } from "../../lib/sse.ts";
 import type { Conversation, Message, Settings } from "./conversation.ts";
-import { contextOf } from "./conversation.ts";
+import { contextOf, isPicture } from "./conversation.ts";
 import { keepRawEvent } from "./raw-events.ts";
 import type { ChatBody } from "./request.ts";
 import { quoteHeader } from "./quotes.ts";
@@ -17,10 +17,18 @@ interface WireError {
   code?: unknown;
 }
 
+interface WirePart {
+  content?: unknown;
+  refusal?: unknown;
+  reasoning_content?: unknown;
+  reasoning?: unknown;
+  images?: unknown;
+}
+
 interface WireAnswer {
   choices?: {
-    delta?: { content?: unknown; reasoning_content?: unknown; reasoning?: unknown };
-    message?: { content?: unknown; reasoning_content?: unknown };
+    delta?: WirePart;
+    message?: WirePart;
     finish_reason?: unknown;
   }[];
   usage?: { prompt_tokens?: unknown; completion_tokens?: unknown } | null;
@@ -30,6 +38,7 @@ interface WireAnswer {
 type Reply = Pick<
   Message,
   | "content"
+  | "images"
   | "thinking"
   | "status"
   | "firstTokenMs"
@@ -43,6 +52,16 @@ type Reply = Pick<
 
 const END_MARK = "[DONE]";
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
+
+/** Addresses of the pictures of an answer, as chat completions tell them. */
+function picturesOf({ images }: WirePart): string[] {
+  if (!Array.isArray(images)) return [];
+  return images.flatMap((each: { image_url?: { url?: unknown } } | null) => text(each?.image_url?.url) || []);
+}
+
+/** Of another server: as Markdown has it, drawn as a link. */
+const markdownOf = (url: string): string =>
+  /^https?:\/\/[^\s()<>]+$/.test(url) ? `\n\n![](${url})\n\n` : "";
 
 class Growing {
   readonly reply: Reply = { content: "", status: "loading" };
@@ -76,12 +95,16 @@ class Growing {
     }
     const choice = answer?.choices?.[0];
     const part = choice?.delta ?? choice?.message;
-    const thinking =
-      text(part?.reasoning_content) || text((part as { reasoning?: unknown } | undefined)?.reasoning);
-    const content = text(part?.content);
+    const thinking = text(part?.reasoning_content) || text(part?.reasoning);
+    const urls = part ? picturesOf(part) : [];
+    const pictures = urls.filter(isPicture);
+    const elsewhere = urls.filter((url) => !isPicture(url)).map(markdownOf);
+    // A refusal is what the model says in place of an answer.
+    const content = [text(part?.content), text(part?.refusal), ...elsewhere].join("");
+    if (pictures.length > 0) this.reply.images = [...(this.reply.images ?? []), ...pictures];
     if (thinking !== "") this.reply.thinking = (this.reply.thinking ?? "") + thinking;
     if (content !== "") this.reply.content += content;
-    if (content !== "" || thinking !== "") {
+    if (content !== "" || thinking !== "" || pictures.length > 0) {
       this.reply.firstTokenMs ??= this.sinceStartMs();
       if (this.reply.status === "loading") this.reply.status = "incomplete";
     }
@@ -168,7 +191,8 @@ async function requestAnswer(
     } else if (error instanceof ApiFailure) {
       named(error.requestId);
       growing.fail(error.message, error.code);
-    } else if (growing.reply.content !== "") growing.fail(t("playground.cut"), "broken_stream");
+    } else if (growing.reply.content !== "" || growing.reply.images)
+      growing.fail(t("playground.cut"), "broken_stream");
     else {
       console.error(error);
       growing.fail(failureMessage(error), "");

@@ -111,5 +111,14 @@ function removeOpenConversation(before: Stored, setStored: SetStored): () => voi
   const left = before.conversations.filter(({ id }) => id !== before.current);
   const conversations = left.length > 0 ? left : [newConversation()];
   setStored({ ...before, conversations, current: conversations[0]?.id ?? "" });
-  return () => setStored((now) => ({ ...before, settings: now.settings }));
+  const at = before.conversations.findIndex(({ id }) => id === before.current);
+  const removed = before.conversations[at];
+  return () =>
+    setStored((now) => {
+      // What was asked meanwhile stays.
+      const isThere = removed === undefined || now.conversations.some(({ id }) => id === removed.id);
+      return isThere
+        ? now
+        : { ...now, conversations: now.conversations.toSpliced(at, 0, removed), current: removed.id };
+    });
 }

@@ -1,11 +1,14 @@
 // What the playground works with: settings and conversations of this browser, groups and models of the page.
 // Refuses settings whose group or model is gone, and to lose an answer that is already there when the page is left.
 import { useEffect, useMemo, useRef, useState } from "react";
+import type { Dispatch, SetStateAction } from "react";
 import { api, call } from "../../lib/api.ts";
 import { useCompleteChoices } from "../../lib/complete-choices.ts";
 import type { ModelNotice } from "../../lib/wire.ts";
 import type { Settings, Stored } from "./conversation.ts";
-import { defaultSettings, newConversation, readStored, writeStored } from "./conversation.ts";
+import { defaultSettings, newConversation, readStored, storageKey, writeStored } from "./conversation.ts";
+import { mergedConversations, syncedOf } from "./merge.ts";
+import type { Synced } from "./merge.ts";
 import type { Group } from "./settings.tsx";
 import { gptFirst } from "./settings.tsx";
 
@@ -83,6 +86,64 @@ function useCompleteData(data: PlaygroundData, group: string): PlaygroundData {
   }, [data, group, isCut, groups.all, groups.isComplete, models.all, models.isComplete]);
 }
 
+/** Storage that other tabs write too: what they make, change and delete is taken over before this one writes. */
+function useSharedTalks(latest: { current: Stored }, setStored: Dispatch<SetStateAction<Stored>>) {
+  const state = useRef<{ synced: Synced; written: Stored | undefined }>({
+    synced: new Map(),
+    written: undefined,
+  });
+  const shared = useMemo(() => {
+    const merge = () => {
+      const before = latest.current;
+      const stored = readStored(before.settings)?.conversations ?? [];
+      const { synced } = state.current;
+      const conversations = mergedConversations(before.conversations, {
+        open: before.current,
+        synced,
+        stored,
+      });
+      if (conversations === before.conversations) return;
+      // What changed here stays to be written.
+      const changed = before.conversations.filter((each) => synced.get(each.id) !== each);
+      state.current.synced = syncedOf(conversations.filter((each) => !changed.includes(each)));
+      latest.current = { ...before, conversations };
+      setStored((now) => ({
+        ...now,
+        conversations: mergedConversations(now.conversations, { open: now.current, synced, stored }),
+      }));
+    };
+    const isWritten = (now: Stored) => {
+      const { synced, written } = state.current;
+      return (
+        written?.settings === now.settings &&
+        written.current === now.current &&
+        now.conversations.length === synced.size &&
+        now.conversations.every((each) => synced.get(each.id) === each)
+      );
+    };
+    return {
+      merge,
+      read(stored: Stored) {
+        state.current = { synced: syncedOf(stored.conversations), written: undefined };
+      },
+      save() {
+        if (isWritten(latest.current)) return;
+        merge();
+        writeStored(latest.current);
+        state.current = { synced: syncedOf(latest.current.conversations), written: latest.current };
+      },
+    };
+  }, []);
+  useEffect(() => {
+    const onStorage = ({ key }: StorageEvent) => {
+      if (key === storageKey()) shared.merge();
+    };
+    window.addEventListener("storage", onStorage);
+    return () => window.removeEventListener("storage", onStorage);
+  }, []);
+  return shared;
+}
+
 /** Read when the page has come alive, written whenever no answer runs. */
 export function useStored(page: PlaygroundData, isRunning: boolean) {
   const [stored, setStored] = useState<Stored>(() => start(page));
@@ -95,19 +156,23 @@ export function useStored(page: PlaygroundData, isRunning: boolean) {
   useEffect(() => {
     const fresh = start(page);
     const found = readStored(fresh.settings);
-    setStored(found ? { ...found, settings: usable(found.settings, page) } : fresh);
+    const next = found ? { ...found, settings: usable(found.settings, page) } : fresh;
+    latest.current = next;
+    setStored(next);
+    shared.read(next);
     setLoaded(true);
   }, [page]);
   useEffect(() => {
     if (data !== page) setStored((before) => ({ ...before, settings: usable(before.settings, data) }));
   }, [page, data]);
 
+  const shared = useSharedTalks(latest, setStored);
   useEffect(() => {
-    if (isLoaded && !isRunning) writeStored(stored);
+    if (isLoaded && !isRunning) shared.save();
   }, [isLoaded, isRunning, stored]);
   useEffect(() => {
     if (!isRunning) return undefined;
-    const save = () => writeStored(latest.current);
+    const save = () => shared.save();
     window.addEventListener("pagehide", save);
     return () => {
       window.removeEventListener("pagehide", save);

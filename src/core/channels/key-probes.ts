@@ -1,13 +1,13 @@
 // Keys that went off by themselves are tried again, one at a time and ever more rarely, until one works: then it is on, and its
 // channel with it. A list of models shows that a key is known, and no more: whoever fails again after it waits longer still.
 // Refuses what somebody switched off by hand, and to try anything unless the operator wants channels back.
-import { and, asc, eq, exists, lte, sql } from "drizzle-orm";
+import { and, asc, eq, exists, gt, lte, or, sql } from "drizzle-orm";
 import type { SQL } from "drizzle-orm";
 import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
 import type { Deps } from "../deps.ts";
 import { NOW } from "../../db/moments.ts";
 import type { Moment } from "../../db/moments.ts";
-import { probeWaitSeconds, reviveKey } from "./state.ts";
+import { LONGEST_PROBE_SECONDS, probeWaitSeconds, reviveKey } from "./state.ts";
 import type { StateDeps } from "./state.ts";
 import type { Channel } from "./rows.ts";
 import type { ChannelProbe } from "./watch.ts";
@@ -19,7 +19,9 @@ const MOST_PROBES = 20;
 
 function isDue({ db }: Pick<Deps, "db">, now: Moment): SQL | undefined {
   const { channelKeys: t } = db.t;
-  return and(eq(t.status, KeyStatus.autoOff), lte(t.nextProbe, now));
+  // Further ahead than anything waits: it was written by a clock that was ahead itself.
+  const isAhead = gt(sql`${t.nextProbe} - ${sql.raw(String(LONGEST_PROBE_SECONDS))}`, now);
+  return and(eq(t.status, KeyStatus.autoOff), or(lte(t.nextProbe, now), isAhead));
 }
 
 /** Condition: a key that went off by itself is to be tried again. */

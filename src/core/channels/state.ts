@@ -15,7 +15,7 @@ import type { Sentence } from "../logs/sentences.ts";
 
 /** A key that went off is tried again after so long; each try in vain doubles it, up to the longest. */
 const FIRST_PROBE_SECONDS = 300;
-const LONGEST_PROBE_SECONDS = 6 * 3600;
+export const LONGEST_PROBE_SECONDS = 6 * 3600;
 /** Of what an upstream said, as far as the inbox repeats it. */
 const MOST_REASON = 500;
 

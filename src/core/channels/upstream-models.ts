@@ -141,7 +141,8 @@ export async function detectModels(
   channel: Channel,
 ): Promise<ModelProposal> {
   const nowS = Math.floor(deps.clock.nowMs() / 1000);
-  const isDue = (state: DriftState): boolean => nowS - state.lastCheck >= LEAST_SECONDS;
+  // One of the future was written by a clock that was ahead.
+  const isDue = ({ lastCheck }: DriftState): boolean => nowS - lastCheck >= LEAST_SECONDS || lastCheck > nowS;
   let isOurs = false;
   // Whoever writes the time of the look is who makes it.
   const known = await change(deps, channel.id, (_, state) => {

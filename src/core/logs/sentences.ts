@@ -126,7 +126,6 @@ const AUDIT_SENTENCES: Readonly<Record<Exclude<AuditAction, "user.quota">, strin
   "user.remove": "管理员彻底移除了用户 {{name}}",
   "user.factor_reset": "管理员重置了用户的{{factor}}",
   "user.group": "管理员将用户分组改为 {{group}} {{reason}}",
-  "user.flag": "管理员修改了用户标记 {{reason}}",
   "user.letter": "管理员向用户发送了邮件 {{reason}}",
   "user.unbind": "管理员解除了用户的 {{provider}} 绑定",
   "user.sessions_revoke": "管理员注销了用户的全部设备",

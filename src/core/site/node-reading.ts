@@ -6,6 +6,7 @@ import { sql } from "drizzle-orm";
 import { rawQuery } from "../../db/database.ts";
 import { ChannelStatus, KeyStatus } from "../../shared/enums.ts";
 import { restingCells } from "../channels/cells.ts";
+import { upstreamModel } from "../channels/rows.ts";
 import type { Channel } from "../channels/rows.ts";
 import type { Deps } from "../deps.ts";
 import { within } from "../kit/deadline.ts";
@@ -43,17 +44,23 @@ function readChannel(deps: ChannelDeps, channel: Channel): ChannelReading {
     .states(channel, nowMs)
     .filter(({ index }) => (channel.keyRows[index]?.status ?? KeyStatus.on) === KeyStatus.on);
   const awake = keys.filter(({ restsUntilMs }) => restsUntilMs <= nowMs);
-  const resting = keys.filter(
+  const restingKeys = keys.filter(
     ({ restsUntilMs, models }) =>
       restsUntilMs > nowMs || [...models.values()].some((each) => each.restsUntilMs > nowMs),
   );
-  const isWholeOpen = picker
-    .cells(channel, nowMs)
-    .some(({ model, state }) => model === undefined && state === "open");
+  // A rest that is over ends with the first answer: until then nobody knows that it works, and an alarm must not be interrupted.
+  const resting = new Set(
+    picker.cells(channel, nowMs).flatMap(({ model, state }) => (state === "closed" ? [] : [model])),
+  );
+  const isServed = (model: string): boolean => {
+    const name = upstreamModel(channel, model);
+    return !resting.has(name) && awake.some(({ models }) => (models.get(name)?.restsUntilMs ?? 0) <= nowMs);
+  };
+  const servesOne = channel.models.length === 0 || channel.models.some(isServed);
   return {
     channel,
-    isUp: isOn && !isWholeOpen && awake.length > 0,
-    keyRests: resting.length,
+    isUp: isOn && !resting.has(undefined) && awake.length > 0 && servesOne,
+    keyRests: restingKeys.length,
     openCells: restingCells(deps, channel),
   };
 }

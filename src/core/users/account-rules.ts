@@ -21,7 +21,7 @@ export function checkedUsername(typed: string): string {
   return name;
 }
 
-/** The same for whoever registers by themselves: not under a name that strangers take for the site's. */
+/** The same for whoever registers or renames themselves: not under a name that strangers take for the site's. */
 export function checkedOwnUsername(typed: string): string {
   const name = checkedUsername(typed);
   if (isReservedName(name)) throw new Failure("client", "username_reserved", { param: "username" });

@@ -16,13 +16,14 @@ import type { BulkAct } from "./bulk.ts";
 import { forgetDevices } from "./devices.ts";
 import { letterLanguage, letterOf } from "./letter-form.ts";
 import { postSteps } from "./outbox.ts";
+import { noteSteps } from "./user-notes.ts";
 import type { UserRow } from "./users.ts";
 
+/** A changed mark is told by `noteSteps`. */
 const ACTIONS = {
   group: "user.group",
   disable: "user.disable",
   enable: "user.enable",
-  flag: "user.flag",
   letter: "user.letter",
 } as const;
 
@@ -92,10 +93,11 @@ function* writeSteps(tx: Orm, { deps, run, credit }: Round, row: UserRow): Steps
     if (row.status === status) return;
     yield* set({ status, sessionVersion: sql`${users.sessionVersion} + 1` });
   }
+  // What administrators note stays between them, the reason too: the owner reads this row, and the run has both.
+  if (act.action === "flag") return yield* noteSteps(tx, deps, row, by);
   const params = {
     ...(reason === "" ? {} : { reason }),
     ...(act.action === "group" ? { before: row.group, group: act.group } : {}),
-    ...(act.action === "flag" ? { flagged: act.flagged } : {}),
   };
   yield* auditSteps(tx, deps, { user: row, action: ACTIONS[act.action], params, by });
 }

@@ -57,10 +57,14 @@ export function refusalOf(error: unknown): { code: string; params: string } {
 const paramsOf = (text: string): { params?: FailureParams } =>
   text === "" ? {} : { params: JSON.parse(text) as FailureParams };
 
-function checked(deps: Pick<Deps, "options">, act: BulkAct): void {
+function checked(deps: Pick<Deps, "options">, { act, reason }: BulkRequest): void {
   if (act.action === "group" && !Object.hasOwn(deps.options.get("GroupRatio"), act.group))
     throw refuse("group_unknown", { group: act.group });
-  if (act.action === "credit" && checkedBalance(act.amount) === 0) throw refuse("params_wrong");
+  if (act.action === "credit") {
+    if (checkedBalance(act.amount) === 0) throw refuse("params_wrong");
+    // As for a single account: the books say why.
+    if (reason.trim() === "") throw new Failure("client", "quota_reason_missing", { param: "reason" });
+  }
   if (act.action === "letter") {
     const letters = LANGUAGES.flatMap((language) => act.letters[language] ?? []);
     const isWhole = ({ subject, text }: BulkLetter) => subject.trim() !== "" && text.trim() !== "";
@@ -79,9 +83,10 @@ function idList({ db }: Pick<Deps, "db">, ids: readonly number[]): SQL {
 export async function createBulk(
   deps: Pick<Deps, "db" | "clock" | "options">,
   by: AuditActor,
-  { act, reason, whom }: BulkRequest,
+  request: BulkRequest,
 ): Promise<number> {
-  checked(deps, act);
+  const { act, reason, whom } = request;
+  checked(deps, request);
   const { users, userBulks, userBulkItems } = deps.db.t;
   const ids = "ids" in whom ? [...new Set(whom.ids)] : undefined;
   const expected = "ids" in whom ? (ids?.length ?? 0) : whom.count;

@@ -72,12 +72,16 @@ function addressOf(user: Pick<UserAccount, "email">, setting: UserSetting): stri
 }
 
 /**
- * Refuses a webhook whose body would cross foreign networks in clear: http is for what UPSTREAM_NETWORKS opens. Throws a Failure
- * `webhook_insecure`.
+ * Refuses a webhook whose body would cross foreign networks in clear: http is for what UPSTREAM_NETWORKS opens, and those are
+ * administrators' alone. Nobody else's is looked up: the answer would say what lies in them. Throws a Failure `webhook_insecure`.
  */
-export async function checkWebhook({ reach }: Pick<Deps, "reach">, url: string): Promise<void> {
+export async function checkWebhook(
+  { reach }: Pick<Deps, "reach">,
+  { role }: Pick<UserAccount, "role">,
+  url: string,
+): Promise<void> {
   const isSecure = URL.parse(url)?.protocol === "https:";
-  if (!isSecure && !(await reach.opens(url)))
+  if (!isSecure && (role < Role.admin || !(await reach.opens(url))))
     throw new Failure("client", "webhook_insecure", { param: "webhook_url" });
 }
 
@@ -152,7 +156,7 @@ async function toWebhook(
 ): Promise<void> {
   const { webhook_url: url } = setting;
   if (url === undefined || url === "") throw refuse("webhook_missing");
-  await checkWebhook(deps, url);
+  await checkWebhook(deps, user, url);
   const isTrusted = user.role >= Role.admin;
   const allow = isTrusted ? deps.reach.networks(url, { baseUrl: url, setting: {} }) : [];
   const webhook = { url, secret: openSecret(deps.seal, setting), allow };

@@ -18,27 +18,25 @@ export interface SettingInput {
   notify_type?: string | undefined;
   quota_warning_threshold?: number | undefined;
   webhook_url?: string | undefined;
-  /** Absent keeps the secret that is set, as long as the kind stays; empty removes it. */
+  /** Absent keeps the secret that is set, as long as the kind and the receiver stay; empty removes it. */
   webhook_secret?: string | undefined;
   notification_email?: string | undefined;
   accept_unset_model_ratio_model?: boolean | undefined;
 }
 
 function isWebAddress(text: string): boolean {
-  try {
-    const { protocol } = new URL(text);
-    return protocol === "https:" || protocol === "http:";
-  } catch {
-    return false;
-  }
+  return /^https?:$/.test(URL.parse(text)?.protocol ?? "");
 }
+
+const originOf = (text: string): string | undefined => URL.parse(text)?.origin;
 
 /** The setting to store; throws the documented refusals. */
 async function checkedSetting(
   deps: Pick<Deps, "seal" | "reach" | "options">,
   input: SettingInput,
-  before: UserSetting,
+  user: Pick<UserAccount, "role" | "setting">,
 ): Promise<UserSetting> {
+  const before = user.setting;
   const kind = input.notify_type;
   if (kind !== "email" && kind !== "webhook") throw refuse("notify_type_wrong");
   const threshold = input.quota_warning_threshold ?? 0;
@@ -52,10 +50,13 @@ async function checkedSetting(
     const url = input.webhook_url?.trim() ?? "";
     if (url === "") throw refuse("webhook_missing");
     if (!isWebAddress(url)) throw refuse("webhook_wrong");
-    await checkWebhook(deps, url);
+    await checkWebhook(deps, user, url);
     setting.webhook_url = url;
     const secret = input.webhook_secret?.trim();
-    const sealed = secret ? sealSecret(deps.seal, secret) : before.webhook_secret_sealed;
+    // A worker hands the secret itself to the receiver: to another one it goes only by whoever types it again.
+    const isSameReceiver = originOf(url) === originOf(before.webhook_url ?? "");
+    const kept = isSameReceiver ? before.webhook_secret_sealed : undefined;
+    const sealed = secret ? sealSecret(deps.seal, secret) : kept;
     return sealed === undefined || secret === "" ? setting : { ...setting, webhook_secret_sealed: sealed };
   }
   const mail = input.notification_email?.trim() ?? "";
@@ -83,7 +84,7 @@ export async function updateSetting(
         ...user.setting,
         accept_unset_model_ratio_model: input.accept_unset_model_ratio_model === true,
       }
-    : { ...(await checkedSetting(deps, input, user.setting)), language };
+    : { ...(await checkedSetting(deps, input, user)), language };
   const { users } = deps.db.t;
   await deps.db.orm
     .update(users)
@@ -102,7 +103,7 @@ export async function testSetting(
   language: Language,
 ): Promise<void> {
   const notice = testNotice(language, deps.options.get("SystemName"));
-  const setting = await checkedSetting(deps, input, user.setting);
+  const setting = await checkedSetting(deps, input, user);
   const flow = await countTest(deps, user, setting.notification_email ?? "");
   try {
     await deliver(deps, user, setting, notice);

@@ -111,10 +111,11 @@ export function createSignIn(deps: Deps, limits: SiteLimits): (attempt: SignInAt
     const name = login.trim();
     if (name === "" || password === "") throw refuse("login_empty");
     const row = await rowFor(deps, name);
-    // Name and address of one account are one; a name that nobody has is limited alike, so that it tells nothing.
+    // Name and address of one account are one; what nobody has is one in all the forms that a
+    // known one is looked up by, and is limited alike, so that it tells nothing.
     // Looked up in any case: the time it takes tells nothing either.
     const forgiven = await forgivenCount(deps, row?.id ?? 0);
-    const account = row ? `#${row.id}.${forgiven}` : name.toLowerCase();
+    const account = row ? `#${row.id}.${forgiven}` : mailKey(name) || nameKey(name);
     const isKnown = await isKnownDevice(deps, row?.id ?? 0, deviceId);
     const guarding: [WrongLimit, string][] = isKnown
       ? [[perDevice, `${account} ${deviceId}`]]

@@ -104,6 +104,11 @@ export function userWhere(
   return and(...filters);
 }
 
+/** As `getUserFor` has it: of the same and higher ranks nobody reads what only the owner typed. */
+function mayReadSetting(viewer: Viewer, row: UserRow): boolean {
+  return viewer.id === row.id || viewer.role >= Role.root || row.role < viewer.role;
+}
+
 /** What is noted about an administrator is for higher ranks, never for that administrator. */
 export function mayReadNotes(viewer: Viewer, row: UserRow): boolean {
   if (viewer.id === row.id) return false;
@@ -121,6 +126,8 @@ function adminJson(json: UserJson, { row, seen, viewer }: Shown): AdminUserJson 
   const isNoted = mayReadNotes(viewer, row);
   return {
     ...json,
+    // The address of a webhook is often a secret itself.
+    setting: mayReadSetting(viewer, row) ? json.setting : "",
     remark: isNoted ? row.remark : "",
     flagged: isNoted && row.flagged,
     last_seen_at: seen,

@@ -12,7 +12,13 @@ import type { LimitFields } from "../../shared/key-limits.ts";
 import { refuse } from "../../shared/failures.ts";
 import { balanceSteps, checkChange, tellRoot } from "./balance-changes.ts";
 import type { BalanceChange } from "./balance-changes.ts";
-import { checkedDisplayName, checkedUsername, checkNewPassword, checkPassword } from "./account-rules.ts";
+import {
+  checkedDisplayName,
+  checkedOwnUsername,
+  checkedUsername,
+  checkNewPassword,
+  checkPassword,
+} from "./account-rules.ts";
 import { hashPassword, newAccessToken, verifyPassword } from "./credentials.ts";
 import type { Deps, UserAccount } from "../deps.ts";
 import { removeFactorSteps } from "./factors/factor-rows.ts";
@@ -24,6 +30,7 @@ import { addUser } from "./new-user.ts";
 import { sendSoon } from "./outbox.ts";
 import { assertOutranks } from "./rank.ts";
 import { removeOwnSteps } from "./removal.ts";
+import { publicSetting } from "./webhook-secret.ts";
 import { passwordLetterSteps } from "./password-letter.ts";
 import { sha256Hex } from "../kit/seal.ts";
 import type { Schema } from "../../../drizzle/schema.ts";
@@ -119,17 +126,6 @@ function userJson(row: UserRow, identities: Record<string, string>): UserJson {
   };
 }
 
-/** The webhook secret goes in and never comes out; what comes out is whether there is one. */
-function publicSetting(text: string): string {
-  if (text === "") return "";
-  try {
-    const { webhook_secret_sealed: sealed, ...setting } = JSON.parse(text) as Record<string, unknown>;
-    return JSON.stringify(sealed ? { ...setting, webhook_secret_set: true } : setting);
-  } catch {
-    return "";
-  }
-}
-
 const now = (deps: Deps) => Math.floor(deps.clock.nowMs() / 1000);
 
 async function findUser(deps: Deps, id: number): Promise<UserRow> {
@@ -172,7 +168,7 @@ export async function updateSelf(
 ): Promise<UserRow> {
   const row = await findUser(deps, actor.id);
   const changes: Partial<UserRow> = {
-    ...nameChanges(row, input.username ?? ""),
+    ...nameChanges(row, input.username ?? "", actor.role < Role.root ? checkedOwnUsername : checkedUsername),
     ...(input.display_name ? displayNameChanges(row, input.display_name) : {}),
   };
   if (input.password) {
@@ -205,9 +201,9 @@ export async function updateSelf(
 }
 
 /** Names are checked only where they change: those of other ways in may be longer. */
-function nameChanges(row: UserRow, typed: string): Partial<UserRow> {
+function nameChanges(row: UserRow, typed: string, check = checkedUsername): Partial<UserRow> {
   if (typed.trim() === "" || typed.trim() === row.username) return {};
-  const username = checkedUsername(typed);
+  const username = check(typed);
   return { username, usernameKey: nameKey(username) };
 }
 
@@ -417,8 +413,11 @@ export async function updateUser(deps: Deps, actor: AuditActor, input: UserUpdat
   try {
     const changed = await deps.ledger.atomic(function* (tx, credit) {
       if (Object.keys(changes).length > 0) {
+        // A password is reset where somebody else may have had the old one: what they made with it ends, too.
         const set =
-          changes.passwordHash === undefined ? changes : { ...changes, sessionVersion: nextVersion(deps) };
+          changes.passwordHash === undefined
+            ? changes
+            : { ...changes, sessionVersion: nextVersion(deps), accessTokenHash: null };
         yield* q(tx.update(users).set(set).where(eq(users.id, row.id)).returning({ id: users.id }));
         deps.ledger.changed(tx, row.id);
       }

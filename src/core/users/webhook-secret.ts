@@ -14,3 +14,14 @@ export function sealSecret(seal: Sealer, clear: string): string {
 export function openSecret(seal: Sealer, setting: UserSetting): string {
   return seal.open("user", setting.webhook_secret_sealed ?? "");
 }
+
+/** The webhook secret of a stored setting goes in and never comes out; what comes out is whether there is one. */
+export function publicSetting(text: string): string {
+  if (text === "") return "";
+  try {
+    const { webhook_secret_sealed: sealed, ...setting } = JSON.parse(text) as Record<string, unknown>;
+    return JSON.stringify(sealed ? { ...setting, webhook_secret_set: true } : setting);
+  } catch {
+    return "";
+  }
+}

@@ -46,8 +46,9 @@ export function dueUnits(
   const { mediaTokens } = prompt;
   const read = Math.max(heldPrompt(prompt) - mediaTokens, counted) + request.earlierTokens;
   const pictures = endpoint.pieces ? endpoint.pieces(json) * PICTURE_TOKENS : 0;
+  const sound = endpoint.heldSound?.({ body: json, model, ratios: price.ratios }) ?? 0;
   return {
-    fixedUnits: read * text + mediaTokens * media + pictures * output + tools,
+    fixedUnits: read * text + mediaTokens * media + (pictures + sound) * output + tools,
     unsureUnits: unsureTokens(prompt) * text,
   };
 }

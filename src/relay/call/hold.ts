@@ -152,7 +152,10 @@ export interface Held {
 }
 
 /** Which prices may apply. */
-function dearestOf({ body, prompt, earlierTokens }: HoldRequest, tiers: readonly string[]): DearestOf {
+function dearestOf(
+  { body, endpoint, prompt, earlierTokens }: HoldRequest,
+  tiers: readonly string[],
+): DearestOf {
   const { json, text } = body;
   const { mediaTokens, cacheWrite, tokens, mostTokens } = prompt;
   const hasMedia = mediaTokens > 0;
@@ -165,7 +168,8 @@ function dearestOf({ body, prompt, earlierTokens }: HoldRequest, tiers: readonly
     cacheWrite,
     audioInput: hasAudio,
     imageInput: hasMedia,
-    audioOutput: spoken.some((kind) => String(kind).toLowerCase() === "audio"),
+    audioOutput:
+      endpoint.heldSound !== undefined || spoken.some((kind) => String(kind).toLowerCase() === "audio"),
     inputTokens: Math.max(tokens, mostTokens) + earlierTokens,
     tiers,
   };

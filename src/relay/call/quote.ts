@@ -273,10 +273,14 @@ async function expectedUsage(
   deps: CallServices["deps"],
   { request, terms, limit }: Forecast,
 ): Promise<Usage> {
-  const { endpoint, body, model, caller, prompt, earlierTokens } = request;
+  const { endpoint, body, model, caller, price, prompt, earlierTokens } = request;
   const counted = endpoint.heldInput?.({ body: body.json, form: body.form, model }) ?? 0;
   const input = Math.max(prompt.tokens, counted) + earlierTokens;
-  if (endpoint.answersTokens === false) return estimatedUsage(input, 0);
+  if (endpoint.answersTokens === false) {
+    const usage = estimatedUsage(input, 0);
+    usage.output.audio = endpoint.heldSound?.({ body: body.json, model, ratios: price.ratios }) ?? 0;
+    return usage;
+  }
   const most = Math.min(limit ?? Infinity, terms.clientLimit ?? Infinity, mostTokens(terms));
   const usual = await medianOutput(deps, caller.user.id, model);
   // The log has the tokens of all answers together.

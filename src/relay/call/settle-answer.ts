@@ -11,6 +11,7 @@ import { answerTexts, canonicalTexts } from "../meter/meter.ts";
 import type { OutputCounter } from "../meter/meter.ts";
 import { COUNT_ERRORS, estimateTokens, hasOwnEncoder } from "../meter/token-count.ts";
 import { failureFrame } from "../wire/render-failure.ts";
+import { textOf } from "../wire/read-body.ts";
 import { isCut } from "../wire/stream-end.ts";
 import type { StreamEnd } from "../wire/stream-end.ts";
 import type { Answer, BytesAnswer, FullAnswer, StreamAnswer } from "./answer.ts";
@@ -107,7 +108,7 @@ async function settleFull(services: CallServices, answer: FullAnswer): Promise<S
     outputTokens: isUnpaid ? NO_TOKENS : outputTokens,
     isStream: false,
     firstByteMs: undefined,
-    json,
+    json: json ?? (endpoint.answers === "text" ? textOf(answer.bytes) : undefined),
     object,
   });
   if (forbidden) throw forbidden;
@@ -157,7 +158,7 @@ async function settleEnded(
   }
   // A converted stream keeps what was reported on the way in its decoder.
   const reported = state.usageFinal || !conversion ? state.usage : conversion.usageSoFar();
-  const isShort = isCut(end.reason);
+  const isShort = end.deliveredShare !== undefined;
   const contentMs = relay.contentMs();
   try {
     const charged = await settleCall(services, call, plan, {
@@ -272,6 +273,7 @@ async function settleBytes(
       isStream: false,
       firstByteMs: undefined,
       upstreamId: upstreamIdOf(response, undefined),
+      sound: relay.passed(),
     });
   } catch (error) {
     unsettled = error;

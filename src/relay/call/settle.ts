@@ -21,6 +21,7 @@ import { affinityNote, noteUse } from "./affinity.ts";
 import { cacheUseOf } from "./cache-use.ts";
 import type { Call } from "./call.ts";
 import { countUnits } from "../endpoints/call-units.ts";
+import type { AnswerSound } from "../endpoints/endpoint.ts";
 import { FAST } from "../endpoints/service-tier.ts";
 import { searchesByItself, searchSizeOf } from "../endpoints/hosted-tools.ts";
 import { countPrompt, estimatedUsage } from "../meter/meter.ts";
@@ -51,8 +52,10 @@ export interface CallEnd {
   isStream: boolean;
   /** Milliseconds to the first streamed event; undefined for plain answers. */
   firstByteMs: number | undefined;
-  /** The full answer, where it was JSON. */
+  /** The full answer, where it was JSON; of words as they are, the words. */
   json?: unknown;
+  /** Of an answer of sound. */
+  sound?: AnswerSound;
   /** What the provider keeps of the answer. */
   object?: RemoteObject | undefined;
   /** The upstream's id of the call (upstreamIdOf). */
@@ -96,7 +99,7 @@ async function chargeCall(
   const own =
     trust === "reported" || trust === "partial" || !end.sawText
       ? undefined
-      : await ownUsage(counter, call, plan, end.json);
+      : await ownUsage(counter, call, plan, end);
   const known = own ? "reported" : trust;
   const decision = decideCharge({ end: end.reason, usage: known, tokens: end.sawText ? "some" : "none" });
   const found = own ?? usageOf(decision, counter, call, plan, end);
@@ -181,14 +184,16 @@ async function ownUsage(
   counter: TokenCounter,
   call: Call,
   plan: Plan,
-  json: unknown,
+  { json, sound }: CallEnd,
 ): Promise<Usage | undefined> {
-  const { endpoint, body, billed = body.json, model } = call;
+  const { endpoint, body, billed = body.json, model, price } = call;
   const { upstreamModel } = plan;
   return endpoint.ownUsage?.({
     body: billed,
     form: body.form,
     json,
+    sound,
+    ratios: price.ratios,
     model,
     upstreamModel,
     count: async (texts) =>

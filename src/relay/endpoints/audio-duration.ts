@@ -1,5 +1,6 @@
 // How long an uploaded recording is, read from its container: WAV, AIFF, FLAC, MP3, AAC, Ogg, MP4/M4A, WebM/Matroska.
-// Refuses to decode sound and to believe a length that the file is too small for; unknown formats read as undefined.
+// Refuses to decode sound, to believe a length that the file is too small or too large for, and any number of a head that
+// decoders pass over; unknown formats read as undefined.
 //
 // Why by hand: this length is money, and any bytes may come. music-metadata 12.1 takes an MP3 of variable rate for one of
 // its first frames' rate (4.57 s for 2.61) and finds no length in what live recorders write (open WAV, WebM, MP4
@@ -42,42 +43,98 @@ function tag(bytes: Bytes, at: number): string {
   return String.fromCharCode(bytes[at] ?? 0, bytes[at + 1] ?? 0, bytes[at + 2] ?? 0, bytes[at + 3] ?? 0);
 }
 
-/** The data chunk's own length is not believed beyond the file: streams leave it at 0 or at its maximum. */
+/** Samples as they are: integers, floats, and the form that names either behind its head. */
+const PLAIN_WAVES: ReadonlySet<number> = new Set([1, 3, 0xfffe]);
+const MP3_WAVE = 0x55;
+/** What compressed sound needs at most for a sample. */
+const MOST_COMPRESSED = 2;
+
+/**
+ * The data chunk's own length is not believed beyond the file: streams leave it at 0 or at its maximum. Nor is the head's
+ * bytes per second, which no decoder of plain samples reads. Decoders take the first head and all data.
+ */
 function wav(bytes: Bytes, view: DataView): number | undefined {
+  let format: number | undefined;
   let byteRate = 0;
+  let data = 0;
+  let first = 0;
   for (let at = 12; at + 8 <= bytes.length;) {
     const name = tag(bytes, at);
     const size = view.getUint32(at + 4, true);
-    if (name === "fmt ") byteRate = view.getUint32(at + 16, true);
+    if (name === "fmt " && format === undefined) {
+      format = view.getUint16(at + 8, true);
+      byteRate = waveRate(view, at, format);
+    }
+    const isOpen = name === "data" && size === 0;
     if (name === "data") {
       const left = bytes.length - at - 8;
-      return byteRate > 0 ? Math.min(size === 0 ? left : size, left) / byteRate : undefined;
+      data += isOpen ? left : Math.min(size, left);
+      if (first === 0) first = at + 8;
     }
+    if (isOpen) break;
     at += 8 + size + (size % 2);
   }
-  return undefined;
+  if (format === MP3_WAVE && first > 0) return frames(bytes.subarray(first), offsetView(view, first));
+  return byteRate > 0 && data > 0 ? data / byteRate : undefined;
 }
 
+function waveRate(view: DataView, at: number, format: number): number {
+  const perSecond = view.getUint16(at + 10, true) * view.getUint32(at + 12, true);
+  if (PLAIN_WAVES.has(format)) return perSecond * Math.ceil(view.getUint16(at + 22, true) / 8);
+  return Math.min(view.getUint32(at + 16, true), perSecond * MOST_COMPRESSED);
+}
+
+const offsetView = (view: DataView, from: number): DataView =>
+  new DataView(view.buffer, view.byteOffset + from, view.byteLength - from);
+
+/** By the head's number of samples, no less than the sound's own bytes make as plain samples. */
 function aiff(bytes: Bytes, view: DataView): number | undefined {
+  let told: number | undefined;
+  let byteRate = 0;
+  let data = 0;
   for (let at = 12; at + 8 <= bytes.length;) {
+    const name = tag(bytes, at);
     const size = view.getUint32(at + 4);
-    if (tag(bytes, at) === "COMM") {
+    if (name === "COMM" && told === undefined) {
       // An 80-bit float: whole sample rates need its exponent and the upper half of its mantissa only.
       const exponent = (view.getUint16(at + 16) & 0x7fff) - 16383;
       const rate = view.getUint32(at + 18) * 2 ** (exponent - 31);
-      return view.getUint32(at + 10) / rate;
+      told = view.getUint32(at + 10) / rate;
+      byteRate = rate * view.getUint16(at + 8) * Math.ceil(view.getUint16(at + 14) / 8);
     }
+    if (name === "SSND") data += Math.min(size, bytes.length - at - 8);
     at += 8 + size + (size % 2);
   }
-  return undefined;
+  return told === undefined ? undefined : Math.max(told, byteRate > 0 ? data / byteRate : 0);
 }
 
-function flac(bytes: Bytes, view: DataView, at: number): number | undefined {
-  if (((bytes[at] ?? 0) & 0x7f) !== 0) return undefined;
-  const info = at + 4;
-  const rate = view.getUint32(info + 10) >>> 12;
+/** Codes of a frame's head; undefined: as the stream's head says. */
+const FLAC_RATES = [undefined, 88200, 176400, 192000, 8000, 16000, 22050, 24000, 32000, 44100, 48000, 96000];
+const FLAC_BITS = [undefined, 8, 12, undefined, 16, 20, 24, 32];
+
+/**
+ * By the head's number of samples, which decoders do not read, so that it counts no less than the sound would be long
+ * uncompressed: by the first frame's own rate, channels and bits.
+ */
+function flac(bytes: Bytes, view: DataView, start: number): number | undefined {
+  if (((bytes[start] ?? 0) & 0x7f) !== 0) return undefined;
+  const info = start + 4;
+  const packed = view.getUint32(info + 10);
+  const rate = packed >>> 12;
   const samples = ((bytes[info + 13] ?? 0) & 0x0f) * 2 ** 32 + view.getUint32(info + 14);
-  return rate > 0 && samples > 0 ? samples / rate : undefined;
+  if (rate === 0 || samples === 0) return undefined;
+  let at = start;
+  for (let isLast = false; !isLast && at + 4 <= bytes.length;) {
+    isLast = (view.getUint8(at) & 0x80) !== 0;
+    at += 4 + (view.getUint32(at) & 0xffffff);
+  }
+  const isFrame = at + 4 <= bytes.length && view.getUint16(at) >>> 2 === 0x3ffe;
+  const [codes, more] = isFrame ? [view.getUint8(at + 2) & 15, view.getUint8(at + 3)] : [0, 0];
+  const assigned = more >>> 4;
+  const channels = isFrame ? (assigned < 8 ? assigned + 1 : 2) : ((packed >>> 9) & 7) + 1;
+  const bits = FLAC_BITS[(more >>> 1) & 7] ?? ((packed >>> 4) & 31) + 1;
+  const bitRate = (FLAC_RATES[codes] ?? rate) * channels * bits;
+  return Math.max(samples / rate, ((bytes.length - at) * 8) / bitRate);
 }
 
 // --- MP3 and AAC: counted frame by frame, because variable rates make every shortcut a guess ---------------------------

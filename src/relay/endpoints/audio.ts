@@ -1,12 +1,14 @@
 // Speech from text, and text from speech: what each asks of its body, and what it costs where nobody says.
-// Refuses forms without a recording; how long one is is read from its container, never guessed from its name.
+// Refuses forms without a recording; how long one is is read from its container, never guessed from its name. Speech by the
+// token is not given away: where its sound has a price, the sound that was made is counted.
 import { asObject } from "../../protocol/json.ts";
 import { emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
+import type { PriceRatios } from "../../shared/cost.ts";
 import { hasTranscript } from "./answer-checks.ts";
 import { audioSeconds } from "./audio-duration.ts";
 import { refused } from "./endpoint.ts";
-import type { AnswerFacts, Endpoint, Json } from "./endpoint.ts";
+import type { AnswerFacts, AnswerSound, Endpoint, Json } from "./endpoint.ts";
 import { mediaMeter } from "./media-meter.ts";
 import type { Form, FormPart } from "../wire/multipart.ts";
 
@@ -40,11 +42,55 @@ function characters(text: string): number {
 
 const isSoldByCharacter = (model: string): boolean => model.startsWith("tts");
 
-/** Models named tts… are sold by the character, others by the token. */
-async function speechUsage({ body, upstreamModel, model, count }: AnswerFacts): Promise<Usage> {
+/** Output tokens of a minute of speech: OpenAI's $0.015 a minute at $12 a million. */
+const SPOKEN_PER_MINUTE = 1250;
+/** Characters that are read in a second: of alphabets, and of scripts with a syllable or a word in each. */
+const LETTERS_PER_SECOND = 15;
+const SYLLABLES_PER_SECOND = 4.5;
+/** The first code point behind the alphabets. */
+const FIRST_SYLLABLE = 0x2e80;
+/** A slow voice takes so many times as long as a usual one. */
+const SLOW = 2;
+/** Samples of pcm as it is answered: 24 kHz of two bytes. */
+const PCM_BYTES_PER_SECOND = 48_000;
+
+/** Whether tokens of sound have a price of their own: else the price is one of the text that is read, as it was listed. */
+function hasSpokenPrice({ callPrice, rates, audioRatio, audioCompletionRatio }: PriceRatios): boolean {
+  if (callPrice !== undefined) return false;
+  return rates ? rates.audio_out !== rates.in : audioRatio * audioCompletionRatio !== 1;
+}
+
+/** How long a usual voice reads the text. */
+function readingSeconds(body: Json): number {
+  let seconds = 0;
+  for (const each of inputOf(body))
+    seconds += 1 / ((each.codePointAt(0) ?? 0) < FIRST_SYLLABLE ? LETTERS_PER_SECOND : SYLLABLES_PER_SECOND);
+  const speed = body["speed"];
+  return typeof speed === "number" && speed > 0 ? seconds / Math.min(4, Math.max(0.25, speed)) : seconds;
+}
+
+/** How long the answer's sound is: what its beginning tells of its rate, for all of its bytes. */
+function spokenSeconds({ head, total }: AnswerSound, body: Json): number {
+  if (body["response_format"] === "pcm") return total / PCM_BYTES_PER_SECOND;
+  const known = audioSeconds(head);
+  if (known === undefined) return total / BYTES_PER_SECOND;
+  // Its head tells the length of the whole.
+  const isWhole = head[0] === 0x66 && head[1] === 0x4c && head[2] === 0x61 && head[3] === 0x43;
+  return isWhole ? known : (known * total) / head.length;
+}
+
+const spokenTokens = (seconds: number): number => Math.ceil((seconds / 60) * SPOKEN_PER_MINUTE);
+
+/** Models named tts… are sold by the character, others by the token: of the text, and of sound where that has a price. */
+async function speechUsage(facts: AnswerFacts): Promise<Usage> {
+  const { body, upstreamModel, model, count, sound, ratios } = facts;
   const input = inputOf(body);
-  const isByCharacter = isSoldByCharacter(model) || isSoldByCharacter(upstreamModel);
-  return tokensOf(isByCharacter ? characters(input) : await count([input]));
+  if (isSoldByCharacter(model) || isSoldByCharacter(upstreamModel)) return tokensOf(characters(input));
+  const usage = tokensOf(await count([input]));
+  if (!hasSpokenPrice(ratios)) return usage;
+  usage.output.audio = spokenTokens(sound ? spokenSeconds(sound, body) : readingSeconds(body));
+  usage.estimated = true;
+  return usage;
 }
 
 export const speech: Endpoint = {
@@ -63,6 +109,8 @@ export const speech: Endpoint = {
   visitPrompt: (body, visitor) => visitor.text(inputOf(body)),
   ownUsage: speechUsage,
   heldInput: ({ body, model }) => (isSoldByCharacter(model) ? inputOf(body).length : 0),
+  heldSound: ({ body, model, ratios }) =>
+    isSoldByCharacter(model) || !hasSpokenPrice(ratios) ? 0 : spokenTokens(readingSeconds(body) * SLOW),
   units: { kchar: ({ body }) => ({ callCount: characters(inputOf(body)), callFactor: 0.001 }) },
 };
 
@@ -73,6 +121,19 @@ const BYTES_PER_SECOND = 16_000;
 
 function recording(form: Form | undefined): FormPart | undefined {
   return form?.parts.find((part) => part.name === "file" && part.filename !== undefined);
+}
+
+/** Models listen in windows of so many seconds, and may put the last word at the end of one. */
+const WINDOW_SECONDS = 30;
+const STAMP = /-->\s*(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})/g;
+
+/** Where the last subtitle ends, of an answer of subtitles. */
+function stampedSeconds(answer: unknown): number {
+  if (typeof answer !== "string") return 0;
+  let last = 0;
+  for (const [, hours = "0", minutes, seconds, parts = "0"] of answer.matchAll(STAMP))
+    last = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(`0.${parts}`);
+  return last;
 }
 
 /** The upstream's own word on the length, where it says one. */
@@ -86,11 +147,17 @@ function reportedSeconds(json: unknown): number | undefined {
 const tokensOfSeconds = (seconds: number): number =>
   Math.max(1, Math.round((Math.ceil(seconds) / 60) * TOKENS_PER_MINUTE));
 
-/** How long the recording is: as its upstream says, else as its container does, else by its size. */
+/**
+ * How long the recording is: as its upstream says, else as its container does, else by its size; no shorter than subtitles
+ * that were made of it.
+ */
 function lengthOf({ json, form }: Pick<AnswerFacts, "json" | "form">): { seconds: number; isGuess: boolean } {
   const bytes = recording(form)?.bytes ?? new Uint8Array();
   const known = reportedSeconds(json) ?? audioSeconds(bytes);
-  return { seconds: known ?? bytes.length / BYTES_PER_SECOND, isGuess: known === undefined };
+  const seconds = known ?? bytes.length / BYTES_PER_SECOND;
+  const stamped = stampedSeconds(json);
+  if (stamped > seconds + WINDOW_SECONDS) return { seconds: stamped, isGuess: false };
+  return { seconds, isGuess: known === undefined };
 }
 
 function listeningUsage(facts: AnswerFacts): Promise<Usage> {

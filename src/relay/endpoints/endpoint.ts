@@ -6,6 +6,7 @@ import type { Operation } from "../../providers/define.ts";
 import type { FailureCode } from "../../shared/failure-codes.ts";
 import { Failure } from "../../shared/failures.ts";
 import type { CallUnit } from "../../shared/price-row.ts";
+import type { PriceRatios } from "../../shared/cost.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { Form } from "../wire/multipart.ts";
 import type { RelayBody } from "../wire/read-body.ts";
@@ -40,6 +41,8 @@ export interface Endpoint {
   answersTokens?: boolean;
   /** Tokens of the input, where they are not those of its texts: sound, characters. Only for the hold. */
   heldInput?: (facts: Pick<AnswerFacts, "body" | "form" | "model">) => number;
+  /** Tokens of sound that the answer may have. Only for the hold. */
+  heldSound?: (facts: Pick<AnswerFacts, "body" | "model" | "ratios">) => number;
   /** Tokens of the prompt besides its texts: roles, frames, priming. */
   frameTokens?: (body: Json) => number;
   /** The body in the operation's own form, where the client's is another (Gemini embeddings). */
@@ -82,12 +85,22 @@ export interface Endpoint {
   remark?: (body: Json) => string;
 }
 
+/** An answer of sound that has passed: its beginning, and how many bytes it had. */
+export interface AnswerSound {
+  head: Uint8Array;
+  total: number;
+}
+
 /** What an endpoint's own rule may ask for. */
 export interface AnswerFacts {
   body: Json;
   form: Form | undefined;
-  /** The whole answer, where it was JSON. */
+  /** The whole answer, where it was JSON; of words as they are, the words. */
   json: unknown;
+  /** Of an answer of sound. */
+  sound: AnswerSound | undefined;
+  /** What the model costs. */
+  ratios: PriceRatios;
   /** As requested, and as it is called upstream. */
   model: string;
   upstreamModel: string;

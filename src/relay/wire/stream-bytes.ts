@@ -7,6 +7,9 @@ import type { StreamSource } from "./stream-state.ts";
 import { realTimers } from "./timers.ts";
 import type { Timers } from "./timers.ts";
 
+/** So much of the beginning is kept: enough of any container to tell its rate. */
+const HEAD_BYTES = 64 * 1024;
+
 export interface ByteOptions {
   /** Upstream silence that ends the answer. */
   idleMs: number;
@@ -24,6 +27,8 @@ export interface ByteRelay {
   finish(error?: unknown): void;
   /** Ends the answer now: it breaks off. */
   endNow(failure: Failure): void;
+  /** What has come so far: its beginning, and how much. */
+  passed(): { head: Uint8Array; total: number };
   /** The client waits for the upstream or for the settlement; false while it is the client who takes nothing. */
   isOwing(): boolean;
 }
@@ -34,6 +39,9 @@ interface ByteState {
   readonly timers: Timers;
   /** Read before the client was answered. */
   first: Uint8Array | undefined;
+  /** The beginning of the answer, by chunks, and how many bytes have come. */
+  readonly head: Uint8Array[];
+  total: number;
   isReading: boolean;
   isSilent: boolean;
   isReported: boolean;
@@ -51,6 +59,8 @@ export function createByteRelay(source: StreamSource, options: ByteOptions): Byt
     idleMs,
     timers,
     first: undefined,
+    head: [],
+    total: 0,
     isReading: false,
     isSilent: false,
     isReported: false,
@@ -69,6 +79,7 @@ export function createByteRelay(source: StreamSource, options: ByteOptions): Byt
       report(state, "draining", failure);
       source.abort();
     },
+    passed: () => ({ head: Buffer.concat(state.head), total: state.total }),
     isOwing: () => state.isReading || state.isReported,
   };
 }
@@ -103,7 +114,10 @@ async function read(state: ByteState): Promise<Uint8Array | undefined> {
     for (;;) {
       const { done, value } = await source.reader.read();
       if (done) return undefined;
-      if (value.length > 0) return value;
+      if (value.length === 0) continue;
+      if (state.total < HEAD_BYTES) state.head.push(value.slice(0, HEAD_BYTES - state.total));
+      state.total += value.length;
+      return value;
     }
   } finally {
     state.isReading = false;

@@ -5,7 +5,7 @@ import { createUpstreamModels } from "../../../src/core/channels/upstream-models
 import { jobsOf } from "../../../src/jobs/jobs.ts";
 import { startTestApp } from "../../support/app.ts";
 import type { TestApp, TestUser } from "../../support/app.ts";
-import { testClock } from "../../support/clock.ts";
+import { FORTY_DAYS_MS, testClock } from "../../support/clock.ts";
 
 const HOUR_S = 3600;
 const NOW_S = 1_800_000_000;
@@ -115,6 +115,14 @@ describe.each(["sqlite", "postgres"] as const)("on %s", (database) => {
     clock.advance(299_000);
     expect(await post("detect", { id })).toMatchObject({ add_models: ["one", "two", "three"] });
     expect([asked, modelsOf(id)]).toEqual([before, ["old"]]);
+    // The look was noted by a clock that was ahead: it does not keep others from looking until then.
+    clock.jump(-FORTY_DAYS_MS);
+    await post("detect", { id });
+    expect(asked).toBe(before + 1);
+    clock.jump(FORTY_DAYS_MS);
+    list = ["old", "one", "two", "three"];
+    await post("detect", { id });
+    list = ["old"];
     const applied = await post("apply", { id, add_models: ["one"], ignore_models: ["two"] });
     expect(applied).toMatchObject({ add_models: ["three"], can_undo: true });
     expect(modelsOf(id)).toEqual(["old", "one"]);

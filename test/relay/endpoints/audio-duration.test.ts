@@ -31,6 +31,39 @@ describe("WAV", () => {
   });
 });
 
+describe("a head that lies about what no decoder reads", () => {
+  test("WAV: bytes per second, and data in two chunks", () => {
+    const forged = wav(16_000, 1, 60);
+    new DataView(forged.buffer, forged.byteOffset).setUint32(12 + 14 + 8 + 8, 0xffffffff, true);
+    expect(audioSeconds(forged)).toBeCloseTo(60, 6);
+    const more = bytes(wav(16_000, 1, 1), text("data"), le(32_000 * 9, 4), zeros(32_000 * 9));
+    expect(audioSeconds(more)).toBeCloseTo(10, 6);
+  });
+  test("FLAC: samples", () => {
+    // 16 kHz, one channel, 16 bits: a third of its plain size is as short as a third of it.
+    const packed = be(16_000 * 2 ** 12 + 15 * 16, 4);
+    const info = bytes(zeros(10), packed, be(16_000, 4), zeros(16));
+    const file = bytes(text("fLaC"), [0x80], be(34, 3), info, [0xff, 0xf8, 0, 0], new Uint8Array(960_000));
+    expect(audioSeconds(file)).toBeCloseTo(30, 2);
+    // The frames' own rate and channels are what is heard, whatever the head says: 48 kHz, stereo, 16 bits.
+    const other = bytes(
+      text("fLaC"),
+      [0x80],
+      be(34, 3),
+      info,
+      [0xff, 0xf8, 0xca, 0x18],
+      new Uint8Array(1_920_000),
+    );
+    expect(audioSeconds(other)).toBeCloseTo(10, 2);
+  });
+  test("AIFF: samples", () => {
+    const rate = [0x40, 0x0e, 0xac, 0x44, 0, 0, 0, 0, 0, 0];
+    const comm = bytes(text("COMM"), be(18, 4), be(1, 2), be(44, 4), be(16, 2), rate);
+    const sound = bytes(text("SSND"), be(88_200 * 5, 4), new Uint8Array(88_200 * 5));
+    expect(audioSeconds(bytes(text("FORM"), be(100, 4), text("AIFF"), comm, sound))).toBeCloseTo(5, 3);
+  });
+});
+
 test("AIFF", () => {
   // 44100 as an 80-bit float: exponent 15, mantissa 0xAC44 in the upper bits.
   const rate = [0x40, 0x0e, 0xac, 0x44, 0, 0, 0, 0, 0, 0];

@@ -395,7 +395,38 @@ for (const database of ["sqlite", "postgres"] as const) {
           );
           return call.row?.promptTokens === 3 ? call.row : undefined;
         });
-        expect(row.completionTokens).toBe(0);
+        expect(row.completionTokens).toBe(1);
+      });
+
+      test("sound that has a price is charged by its length, of which a cap knows before; what is sold by its text is not", async () => {
+        const ask = { model: "gpt-4o-mini-tts", input: "x".repeat(450) };
+        const read = async (body: Record<string, unknown>, bytes: Uint8Array) => {
+          g.upstream.script({ ...sound, steps: [bytes] });
+          return (await charged(async () => (await g.post("/v1/audio/speech", body)).arrayBuffer())).row;
+        };
+        // A minute is 1,250 tokens at $12 a million: $0.015, beside its text at $0.60.
+        const minute = await read(ask, wav(60));
+        const text = (minute?.promptTokens ?? 0) * 0.3;
+        expect(minute).toMatchObject({ completionTokens: 1250, quota: Math.round(7500 + text) });
+        expect(minute?.other).toMatchObject({ audio: true, audio_output: 1250, estimated: true });
+        expect(
+          (await read({ ...ask, response_format: "pcm" }, new Uint8Array(480_000)))?.completionTokens,
+        ).toBe(209);
+        expect((await read({ ...ask, model: "tts-1" }, wav(60)))?.completionTokens).toBe(0);
+        // Half a minute of a usual voice is held twice.
+        const asked = g.upstream.requests.length;
+        const capped = await charged(() =>
+          fetch(`${g.app.url}/v1/audio/speech`, {
+            method: "POST",
+            headers: {
+              authorization: `Bearer ${g.key}`,
+              "content-type": "application/json",
+              "x-max-quota": "7400",
+            },
+            body: JSON.stringify(ask),
+          }),
+        );
+        expect([capped.result.status, capped.spent, g.upstream.requests.length]).toEqual([402, 0, asked]);
       });
 
       test("an event stream passes, and what it reports is charged", async () => {
@@ -582,6 +613,28 @@ for (const database of ["sqlite", "postgres"] as const) {
             return response.status;
           });
           expect([served.result, served.spent]).toEqual([200, price]);
+        }
+      });
+
+      test("a head that tells a short length does not make subtitles of an hour cheap", async () => {
+        const stamp = "01:00:00,500 --> 01:00:02.000";
+        for (const [type, text, tokens] of [
+          [
+            "srt",
+            `1\n00:00:00,000 --> 00:00:01,000\nx\n\n2\n${stamp}\nhello\n`,
+            Math.round((3602 / 60) * 1000),
+          ],
+          // A model hears in windows of half a minute: what ends with one is no longer than the file.
+          ["vtt", "WEBVTT\n\n00:00.000 --> 00:30.000\nhello\n", 33],
+        ] as const) {
+          g.upstream.script({ headers: { "content-type": "text/plain" }, steps: [text] });
+          const form = new FormData();
+          form.append("file", new File([wav(2)], "a.wav"));
+          form.append("response_format", type);
+          const { row } = await charged(async () =>
+            (await postForm("/v1/audio/transcriptions", form)).text(),
+          );
+          expect(row?.promptTokens).toBe(tokens);
         }
       });
 

@@ -53,7 +53,10 @@ export async function bindingsFor(deps: Deps, actor: UserAccount, userId: number
   return bindingsOf(deps, userId);
 }
 
-/** Of somebody else: whoever loses the last way in gets in again by a reset password, or by an administrator's. */
+/**
+ * Of somebody else: whoever loses the last way in gets in again by a reset password, or by an administrator's. The own ones go by
+ * `unbindOwn`, whose call asks for proof. Throws `user_missing`, `user_rank_update`, `oauth_unbound`.
+ */
 export async function unbindFor(
   deps: Deps,
   actor: UserAccount,
@@ -62,6 +65,7 @@ export async function unbindFor(
   by: AuditActor,
 ): Promise<void> {
   const user = await rowOf(deps, userId);
+  if (actor.id === userId) throw refuse("user_rank_update");
   outranked(actor, user);
   await unbind(deps, user, provider, by);
 }

@@ -44,6 +44,8 @@ import type { LedgerStore } from "./store.ts";
 const DATABASE_WAIT_MS = 10_000;
 /** So long after one node found the database in an older state the others have found it too, and entered what it lacks. */
 const FALL_MS = 2000;
+/** So soon a step looks again whether open holds are taken. */
+const AGAIN_MS = 100;
 const LONE_NODE = { nodes: 1, rank: 0 };
 
 /** The ledger with what the process itself needs of it. */
@@ -106,10 +108,16 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const outage = db.client ? undefined : createOutageWatch({ ...deps, monotonicMs });
   let falls = 0;
   let fellAtMs = -Infinity;
+  const open: HoldKeeper["open"] = new IndexedSet();
+  /** Until what open holds had taken is taken again, nobody takes more. */
+  let takingAgain = 0;
   const fellBack = (fall: Fall): void => {
     falls++;
     fellAtMs = monotonicMs();
     deps.fellBack?.(fall);
+    if (!shared) return;
+    takingAgain++;
+    void shared.takeAgain(open).finally(() => takingAgain--);
   };
   const { store, gate, doubt } = openStore(
     { ...deps, databaseWaitMs, monotonicMs, fellBack },
@@ -129,7 +137,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
         applied: () => journal.lastPosition - store.backlog(),
         writtenAt: () => lease.writtenAt,
         noticed: doubt,
-        waitMs: () => Math.max(0, fellAtMs + FALL_MS - monotonicMs()),
+        waitMs: () => Math.max(takingAgain > 0 ? AGAIN_MS : 0, fellAtMs + FALL_MS - monotonicMs()),
       },
       refusal: (shortage, least) => refusalOf(options, shortage, least),
     });
@@ -143,7 +151,6 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   if (outage) await atStart(() => outage.start());
   if (shared) await atStart(() => shared.releaseOwn());
 
-  const open: HoldKeeper["open"] = new IndexedSet();
   let isClosed = false;
   const ofQueue = { accounts, logger, journal, lease, store, health, open, isClosed: () => isClosed };
   const queue = createSettlementQueue(ofQueue);

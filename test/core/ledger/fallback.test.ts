@@ -156,6 +156,10 @@ test("what an open call near zero had reserved is taken again, and nobody else s
   const first = call();
   await upstream.request(asked);
   expect(await held()).toBe(price);
+  // By a renewal of its lease the node knows the older state for one.
+  const renewedAt = () => ask(() => books`select max(updated_at) as units from nodes`);
+  const kept = await renewedAt();
+  await untilSo(async () => (await renewedAt()) > kept);
   await database.setBack();
   await untilSo(async () => (await held()) === price);
   expect(await balance()).toBe(3000 - price);

@@ -106,18 +106,11 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const journal = watchJournal(opened, { monotonicMs, synced: deps.synced ?? (() => undefined) });
   const lease = await takeLease(deps);
   const outage = db.client ? undefined : createOutageWatch({ ...deps, monotonicMs });
-  let falls = 0;
-  let fellAtMs = -Infinity;
   const open: HoldKeeper["open"] = new IndexedSet();
-  /** Until what open holds had taken is taken again, nobody takes more. */
-  let takingAgain = 0;
+  const falls = createFalls(monotonicMs);
   const fellBack = (fall: Fall): void => {
-    falls++;
-    fellAtMs = monotonicMs();
     deps.fellBack?.(fall);
-    if (!shared) return;
-    takingAgain++;
-    void shared.takeAgain(open).finally(() => takingAgain--);
+    falls.saw(shared?.takeAgain(open));
   };
   const { store, gate, doubt } = openStore(
     { ...deps, databaseWaitMs, monotonicMs, fellBack },
@@ -137,7 +130,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
         applied: () => journal.lastPosition - store.backlog(),
         writtenAt: () => lease.writtenAt,
         noticed: doubt,
-        waitMs: () => Math.max(takingAgain > 0 ? AGAIN_MS : 0, fellAtMs + FALL_MS - monotonicMs()),
+        waitMs: falls.waitMs,
       },
       refusal: (shortage, least) => refusalOf(options, shortage, least),
     });
@@ -203,7 +196,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       const waiting = store.backlog();
       const oldestMs = journal.oldestMs(journal.lastPosition - waiting);
       const refused = queue.lost() + journal.refused();
-      return { waiting, oldestMs, refused, early: gate?.early() ?? 0, falls };
+      return { waiting, oldestMs, refused, early: gate?.early() ?? 0, falls: falls.count() };
     },
     place: () => outage?.place() ?? LONE_NODE,
     entered,
@@ -220,6 +213,25 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       journal.close();
       await lease.release(isWhole);
     },
+  };
+}
+
+/** How often the database was found in an older state, and how long nobody may take of balances that lack what was spent since. */
+function createFalls(monotonicMs: () => number) {
+  let count = 0;
+  let seenAtMs = -Infinity;
+  let takingAgain = 0;
+  return {
+    count: () => count,
+    /** `again`: until what open holds had taken is taken again. */
+    saw(again: Promise<void> | undefined): void {
+      count++;
+      seenAtMs = monotonicMs();
+      if (!again) return;
+      takingAgain++;
+      void again.finally(() => takingAgain--);
+    },
+    waitMs: () => Math.max(takingAgain > 0 ? AGAIN_MS : 0, seenAtMs + FALL_MS - monotonicMs()),
   };
 }
 

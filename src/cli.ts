@@ -172,7 +172,8 @@ const COMMANDS: Record<
 /** What is in the old site, brought over; loaded where it is asked for. */
 async function importSite(env: Env, args: string[]): Promise<number> {
   const { isExport } = await import("./cli/transfer-command.ts");
-  if (args[0] !== undefined && (await isExport(args[0]))) return transfer(env, "import", args);
+  const named = args.find((arg) => arg !== "--json");
+  if (named !== undefined && (await isExport(named))) return transfer(env, "import", args);
   const { importCommand } = await import("./cli/import-command.ts");
   return importCommand({
     ...env,

@@ -1,9 +1,9 @@
 // weir export --everything, weir import of such a file, and weir move: the whole site out, in, and over to the other database.
 // Refuses what is not an empty target; a run that was killed goes on where it stopped when it is called again.
-import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { keyFingerprint, KEY_FILE } from "../core/kit/seal.ts";
-import { syncDirectory } from "../core/ledger/journal/files.ts";
+import { syncDirectory, writeAtomically } from "../core/ledger/journal/files.ts";
 import { KeyWrapError, unwrapKey, wrapKey } from "../core/kit/key-wrap.ts";
 import { SQLITE_FILE } from "../db/connect.ts";
 import { lockDataDir, prepareDataDir } from "../db/data-dir-lock.ts";
@@ -12,7 +12,7 @@ import { NoDatabase, openSnapshot } from "../db/snapshot.ts";
 import { foldSqliteLog } from "../db/sqlite.ts";
 import { exportLines } from "../transfer/export.ts";
 import type { ExportOptions } from "../transfer/export.ts";
-import { readHead, TransferRefused } from "../transfer/format.ts";
+import { TransferRefused } from "../transfer/format.ts";
 import type { Head } from "../transfer/format.ts";
 import { textOf } from "../transfer/lines.ts";
 import { bringIn, countRows, moveSite, refuseBusy, waitingIn } from "../transfer/move.ts";
@@ -149,7 +149,7 @@ function destinationOf(to: { dataDir: string; databaseUrl: string }, isLocked: b
       const draft = join(dataDir, MOVING_FILE);
       if (!foldSqliteLog(draft))
         throw new TransferRefused(
-          `${draft} is whole and proved, and another program holds it: end that one, then name the file ${SQLITE_FILE}`,
+          `${draft} is whole and proved, and another program holds it: end that one, then run the same again`,
         );
       for (const end of ["-wal", "-shm"]) rmSync(draft + end, { force: true });
       renameSync(draft, final);
@@ -178,17 +178,24 @@ function report(context: TransferContext, { head, rows, books }: Transferred, is
   );
 }
 
-/** Where the embedded database goes into another directory, its key goes along. */
-function carryKey(context: TransferContext, dataDir: string): void {
+/** Done when the site is proved: a refused one leaves no key behind. */
+type KeepKey = () => void;
+
+/** Where the embedded database goes into another directory, its key goes along. Throws TransferRefused for another key. */
+function carryKey(context: TransferContext, dataDir: string): KeepKey {
   const from = join(context.dataDir, KEY_FILE);
   const to = join(dataDir, KEY_FILE);
-  if (context.encryptionKey !== "" || resolve(from) === resolve(to) || !existsSync(from)) return;
+  const nothing = () => undefined;
+  if (context.encryptionKey !== "" || resolve(from) === resolve(to) || !existsSync(from)) return nothing;
+  const secret = readFileSync(from, "utf8").trim();
   if (existsSync(to)) {
-    if (readFileSync(to, "utf8").trim() === readFileSync(from, "utf8").trim()) return;
+    if (readFileSync(to, "utf8").trim() === secret) return nothing;
     throw new TransferRefused(`${to} is another key than the site is sealed with: move it away`);
   }
-  copyFileSync(from, to);
-  context.say(`The encryption key was copied to ${to}.`);
+  return () => {
+    writeAtomically(dataDir, KEY_FILE, `${secret}\n`);
+    context.say(`The encryption key was copied to ${to}.`);
+  };
 }
 
 export function moveCommand(context: TransferContext, args: readonly string[]): Promise<number> {
@@ -214,8 +221,8 @@ export function moveCommand(context: TransferContext, args: readonly string[]): 
             options: await optionsOf(context, false),
             tell: progressOf(context.tell, await countRows(source)),
           };
-          if (!isServer) carryKey(context, place.dataDir);
-          const moved = await moveSite(source, target, how);
+          const onProved = isServer ? undefined : carryKey(context, place.dataDir);
+          const moved = await moveSite(source, target, { ...how, onProved });
           keep();
           report(context, moved, args.includes("--json"));
         } finally {
@@ -244,47 +251,28 @@ export async function isExport(path: string): Promise<boolean> {
   return (await file.slice(0, 16).text()).startsWith('{"weir":"export"');
 }
 
-/** Opens with what is at hand, or with the passphrase: then the key file is written. Throws TransferRefused for another key. */
-async function settleKey(context: TransferContext, { key }: Head): Promise<void> {
+/** Opens with what is at hand, or with the passphrase: then the key file is to be written. Throws TransferRefused for another key. */
+async function keyFor(context: TransferContext, { key }: Head): Promise<KeepKey> {
   const own = keyAt(context);
   if (own !== "") {
     if (key.fingerprint !== "" && keyFingerprint(own) !== key.fingerprint)
       throw new TransferRefused(
         `the export is sealed with the key ${key.fingerprint}, and ENCRYPTION_KEY or DATA_DIR/${KEY_FILE} is ${keyFingerprint(own)}`,
       );
-    return;
+    return () => undefined;
   }
   if (!key.wrapped || context.keyPassphrase === "") {
     context.tell(
       `Put the key with the fingerprint ${key.fingerprint} into ENCRYPTION_KEY or DATA_DIR/${KEY_FILE} before the first start` +
         (key.wrapped ? ", or set KEY_PASSPHRASE: it is in the export." : "."),
     );
-    return;
+    return () => undefined;
   }
-  writeFileSync(join(context.dataDir, KEY_FILE), `${await unwrapKey(key.wrapped, context.keyPassphrase)}\n`, {
-    mode: 0o600,
-    flag: "wx",
-  });
-  context.say(`The encryption key of the export stands in ${join(context.dataDir, KEY_FILE)}.`);
-}
-
-/** The text with its first line looked at before anything else is done. */
-async function* lookedAt(
-  pieces: AsyncIterable<string>,
-  look: (head: Head) => Promise<void>,
-): AsyncGenerator<string> {
-  let first: string | undefined = "";
-  for await (const piece of pieces) {
-    if (first !== undefined) {
-      first += piece;
-      const end = first.indexOf("\n");
-      if (end === -1) continue;
-      await look(readHead(first.slice(0, end)));
-      yield first;
-      first = undefined;
-    } else yield piece;
-  }
-  if (first) yield first;
+  const secret = await unwrapKey(key.wrapped, context.keyPassphrase);
+  return () => {
+    writeAtomically(context.dataDir, KEY_FILE, `${secret}\n`);
+    context.say(`The encryption key of the export stands in ${join(context.dataDir, KEY_FILE)}.`);
+  };
 }
 
 export function importExport(context: TransferContext, args: readonly string[]): Promise<number> {
@@ -300,9 +288,13 @@ export function importExport(context: TransferContext, args: readonly string[]):
     try {
       const { target, keep } = destinationOf({ dataDir, databaseUrl }, true);
       const file = path === "-" ? Bun.stdin : Bun.file(path);
-      const pieces = lookedAt(textOf(file.stream()), (head) => settleKey(context, head));
-      const how = { options: await optionsOf(context, false), tell: progressOf(context.tell, 0) };
-      const entered = await bringIn(pieces, target, how);
+      let keepKey: KeepKey | undefined;
+      const entered = await bringIn(textOf(file.stream()), target, {
+        options: await optionsOf(context, false),
+        tell: progressOf(context.tell, 0),
+        judge: async (head) => void (keepKey = await keyFor(context, head)),
+        onProved: () => keepKey?.(),
+      });
       keep();
       report(context, entered, args.includes("--json"));
     } finally {

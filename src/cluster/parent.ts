@@ -55,6 +55,14 @@ interface Worker {
   /** In a row, each soon after its start. */
   crashes: number;
   retry: ReturnType<typeof setTimeout> | undefined;
+  /** How it ended after it had served, while others were starting: another takes its place when all have served. */
+  endedEarly: WorkerEnd | undefined;
+}
+
+interface WorkerEnd {
+  code: number | null;
+  signal: number | string | null;
+  livedMs: number;
 }
 
 interface State extends ParentDeps {
@@ -74,6 +82,7 @@ export function createParent(deps: ParentDeps): Parent {
     child: undefined,
     crashes: 0,
     retry: undefined,
+    endedEarly: undefined,
   }));
   const gathering = createGathering({
     running: () => all.filter(({ child }) => child !== undefined).map(({ index }) => index),
@@ -106,6 +115,7 @@ export function createParent(deps: ParentDeps): Parent {
       state.hasServed = served.every(Boolean);
       started.resolve(state.hasServed);
       if (!state.hasServed) await stopAll(state);
+      for (const worker of all) if (worker.endedEarly) ended(state, worker, worker.endedEarly);
       return state.hasServed;
     },
     roll,
@@ -145,11 +155,8 @@ function startWorker(state: State, worker: Worker): Promise<boolean> {
 }
 
 /** A worker has ended that nobody told to: another takes its place, after a pause that grows. */
-function ended(
-  state: State,
-  worker: Worker,
-  end: { code: number | null; signal: number | string | null; livedMs: number },
-): void {
+function ended(state: State, worker: Worker, end: WorkerEnd): void {
+  worker.endedEarly = state.hasServed ? undefined : end;
   if (state.isStopping || !state.hasServed) return;
   if (end.livedMs >= STEADY_MS) worker.crashes = 0;
   const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** worker.crashes++, MAX_PAUSE_MS);

@@ -2,16 +2,20 @@
 // Refuses to repeat writes: whoever lost an answer does not know whether it was committed.
 import { sqlState } from "./sql-state.ts";
 
-const CODES = new Set([
+/** A connection broke that was there, or may have been. */
+const BROKEN = new Set([
   "CONNECTION_CLOSED",
   "CONNECTION_DESTROYED",
-  "CONNECT_TIMEOUT",
-  "ECONNREFUSED",
   "ECONNRESET",
   "EPIPE",
   "ETIMEDOUT",
   "EHOSTUNREACH",
   "ENETUNREACH",
+]);
+const CODES = new Set([
+  ...BROKEN,
+  "CONNECT_TIMEOUT",
+  "ECONNREFUSED",
   // A name that is not known yet, as while containers start.
   "ENOTFOUND",
   "EAI_AGAIN",
@@ -38,6 +42,11 @@ export function isAway(error: unknown): boolean {
   const state = sqlState(error);
   if (state === POOLER_STATE) return POOLER_AWAY.test(textOf(error));
   return CODES.has(state) || STATES.test(state);
+}
+
+/** The answer may have been lost on its way, so what was asked for may be done. Give it errors of the driver only. */
+export function isAnswerLost(error: unknown): boolean {
+  return BROKEN.has(sqlState(error));
 }
 
 /** What the error and its causes say. */

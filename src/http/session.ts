@@ -207,9 +207,9 @@ async function identify(
         .get("authorization")
         ?.replace(/^Bearer\s+/i, "")
         .trim() ?? "";
-    if (header !== "" && level !== "session")
-      user = await inTime(settings, settings.accounts.userByAccessToken(header));
-    countCall(settings, request, user, address);
+    const isShown = header !== "" && level !== "session";
+    if (isShown) user = await byAccessToken(settings, request, header, address);
+    if (user || !isShown) countCall(settings, request, user, address);
     if (header === "") throw new Failure("auth", "auth_not_signed_in");
     if (level === "session") throw new Failure("auth", "access_token_not_supported");
     if (!user) throw new Failure("auth", "auth_access_token_invalid");
@@ -227,6 +227,21 @@ async function identify(
     language: languageOf(request, settings.options),
     address,
   };
+}
+
+/** Whose access token it is. Every one that is unknown costs a query: it counts before it is looked up. */
+async function byAccessToken(
+  settings: SessionSettings,
+  request: Request,
+  token: string,
+  address: string,
+): Promise<UserAccount | undefined> {
+  const { accounts, limits } = settings;
+  const isCounted = isCountedCall(request);
+  if (isCounted) limits.unproven(address, token);
+  const user = await inTime(settings, accounts.userByAccessToken(token));
+  if (isCounted) limits.proven(address, token, user !== undefined);
+  return user;
 }
 
 /** Whether the site asks this administrator for a second factor that is not there yet. */
@@ -270,6 +285,11 @@ const UNCOUNTED: ReadonlySet<string> = new Set([
   "/api/usage/token/",
 ]);
 
+function isCountedCall({ url }: Request): boolean {
+  const { pathname } = new URL(url);
+  return pathname.startsWith("/api/") && !UNCOUNTED.has(pathname) && !isPaymentCallback(pathname);
+}
+
 /** The general lines of the console's API: per account when somebody is signed in, else per address. */
 function countCall(
   { limits }: SessionSettings,
@@ -277,8 +297,7 @@ function countCall(
   user: UserAccount | undefined,
   address: string,
 ): void {
-  const { pathname } = new URL(request.url);
-  if (!pathname.startsWith("/api/") || UNCOUNTED.has(pathname) || isPaymentCallback(pathname)) return;
+  if (!isCountedCall(request)) return;
   if (user) limits.account(user.id);
   else limits.stranger(address);
 }

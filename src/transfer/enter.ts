@@ -53,7 +53,10 @@ async function usedTable(db: Database): Promise<string | undefined> {
   return undefined;
 }
 
-/** How many lines the database has already. 48 bits of the head tell whether it is the same export. */
+/**
+ * How many lines the database has already; all of them where it was released (`release` of a draft). 48 bits of the head tell
+ * whether it is the same export.
+ */
 async function begin(db: Database, headLine: string): Promise<number> {
   const digest = new Bun.CryptoHasher("sha256").update(headLine).digest();
   const number = digest.readUIntBE(0, 6);
@@ -63,7 +66,7 @@ async function begin(db: Database, headLine: string): Promise<number> {
       throw new TransferRefused(
         "another export has begun to go into this database, or what it came from has changed since: take an empty database",
       );
-    return (await markOf(db, TRANSFER_KEY)) ?? 0;
+    return (await markOf(db, TRANSFER_KEY)) ?? Infinity;
   }
   const used = await usedTable(db);
   if (used !== undefined)
@@ -119,10 +122,21 @@ async function goOnBehind(db: Database, { counters, database }: Head): Promise<v
   if (db.kind === "postgres") await db.atomic((tx) => q(rawQuery(tx, sql`analyze`)));
 }
 
-/** The database is whole and proved: servers may start on it. */
-export async function release(db: Database): Promise<void> {
+/**
+ * The database is whole and proved: servers may start on it. `isDraft`: what has not taken its name yet remembers whose it is, so
+ * that a run which is killed before that finds all of it there.
+ */
+export async function release(db: Database, { isDraft = false } = {}): Promise<void> {
   const { marks } = db.t;
-  await db.orm.delete(marks).where(inArray(marks.key, [TRANSFER_KEY, EXPORT]));
+  await db.orm.delete(marks).where(inArray(marks.key, isDraft ? [TRANSFER_KEY] : [TRANSFER_KEY, EXPORT]));
+}
+
+/** Throws TransferRefused for rows that are not like this release's. */
+export function refuseSchema({ schema, release: made }: Head): void {
+  if (schema !== SCHEMA_ID)
+    throw new TransferRefused(
+      `the export is of release ${made}, whose tables are others than this one's: bring it in with that release`,
+    );
 }
 
 export interface Entered {
@@ -159,10 +173,7 @@ export async function enterLines(
     number++;
     if (!head) {
       head = readHead(line);
-      if (head.schema !== SCHEMA_ID)
-        throw new TransferRefused(
-          `the export is of release ${head.release}, whose tables are others than this one's: bring it in with that release`,
-        );
+      refuseSchema(head);
       known = await begin(db, line);
       continue;
     }

@@ -79,8 +79,8 @@ function rowOf({ sqlName, columns }: TransferTable, found: RawRow, { users, toke
   const given: Record<string, Cell> = { ...found };
   if (sqlName === "users") given["quota"] = Number(found["quota"]) + (users.get(id) ?? 0);
   if (sqlName === "tokens") given["remain_quota"] = Number(found["remain_quota"]) + (tokens.get(id) ?? 0);
-  // No process holds a node of a copy.
-  if (sqlName === "nodes") given["lease_until"] = 0;
+  // No process holds a node of a copy, and nobody is to wait for what only its journal had: that is not in the file.
+  if (sqlName === "nodes") Object.assign(given, { lease_until: 0, journaled: found["mark"] });
   const row: Record<string, Cell> = {};
   for (const column of columns) row[column.name] = cellOf(column, given[column.name]);
   return row;

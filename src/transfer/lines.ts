@@ -1,4 +1,5 @@
-// Text that comes in pieces, as whole lines. Refuses a line longer than any row may be, and a last one that was cut.
+// Text that comes in pieces, as whole lines. Refuses a line longer than any row may be, a last one that was cut, and, by the
+// number of its line, what is no UTF-8.
 import { TransferRefused } from "./format.ts";
 
 /** The longest text of a column has some millions of characters. */
@@ -21,8 +22,42 @@ export async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<st
   if (rest !== "") throw new TransferRefused("the export is cut off in the middle of a line");
 }
 
+const LINE_FEED = 0x0a;
+
+/** Undefined where the bytes are no text. */
+function decoded(decoder: TextDecoder, piece?: Uint8Array): string | undefined {
+  try {
+    return piece ? decoder.decode(piece, { stream: true }) : decoder.decode();
+  } catch {
+    return undefined;
+  }
+}
+
+const strictDecoder = (): TextDecoder => new TextDecoder("utf-8", { fatal: true });
+
+/** The line feeds of a piece before its damage. No character lies across one: each line is judged alone, the first after the rest. */
+function feedsBeforeDamage(piece: Uint8Array): number {
+  let feeds = 0;
+  for (let at = piece.indexOf(LINE_FEED); at !== -1; feeds++) {
+    const next = piece.indexOf(LINE_FEED, at + 1);
+    const line = piece.subarray(at + 1, next === -1 ? piece.length : next + 1);
+    if (decoded(strictDecoder(), line) === undefined) return feeds + 1;
+    at = next;
+  }
+  // What came with an earlier piece, or its own beginning.
+  return 0;
+}
+
 export async function* textOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  for await (const piece of bytes) yield decoder.decode(piece, { stream: true });
-  yield decoder.decode();
+  const decoder = strictDecoder();
+  const damaged = (line: number) =>
+    new TransferRefused(`line ${line} of the export is damaged: it is no UTF-8`);
+  let lines = 0;
+  for await (const piece of bytes) {
+    const text = decoded(decoder, piece);
+    if (text === undefined) throw damaged(lines + feedsBeforeDamage(piece) + 1);
+    for (let at = piece.indexOf(LINE_FEED); at !== -1; at = piece.indexOf(LINE_FEED, at + 1)) lines++;
+    yield text;
+  }
+  if (decoded(decoder) === undefined) throw damaged(lines + 1);
 }

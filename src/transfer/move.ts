@@ -3,18 +3,18 @@
 import { findNodeId } from "../core/ledger/installation.ts";
 import { countWaiting } from "../core/ledger/journal/journal.ts";
 import { ROTATION_KEY } from "../core/options/seal-keys.ts";
-import { connect } from "../db/connect.ts";
+import { connect, SQLITE_FILE } from "../db/connect.ts";
 import type { ConnectSettings } from "../db/connect.ts";
 import type { RawRow } from "../db/database.ts";
 import { openSnapshot } from "../db/snapshot.ts";
 import type { Snapshot } from "../db/snapshot.ts";
 import { booksOf, prove } from "./books.ts";
 import type { Books } from "./books.ts";
-import { enterLines, release } from "./enter.ts";
+import { enterLines, refuseSchema, release } from "./enter.ts";
 import type { EnterProgress } from "./enter.ts";
 import { exportLines } from "./export.ts";
 import type { ExportOptions } from "./export.ts";
-import { TransferRefused } from "./format.ts";
+import { readHead, TransferRefused } from "./format.ts";
 import type { Head, TableProof } from "./format.ts";
 import { linesOf } from "./lines.ts";
 import { CARRIED } from "./tables.ts";
@@ -47,8 +47,9 @@ export async function waitingIn(snapshot: Snapshot, directories: readonly string
     .map(({ node_id: id, history, mark, journaled }) => {
       const position = { history: String(history), mark: Number(mark), journaled: Number(journaled) };
       const directory = own.get(String(id));
-      if (directory !== undefined) return countWaiting(directory, position);
-      return Math.max(0, position.journaled - position.mark);
+      // What a journal has lost is waited for, too: the start that would name it is another one's after a move.
+      const heard = Math.max(0, position.journaled - position.mark);
+      return directory === undefined ? heard : Math.max(heard, countWaiting(directory, position));
     })
     .reduce((sum, waiting) => sum + waiting, 0);
 }
@@ -85,10 +86,17 @@ export async function countRows(snapshot: Snapshot): Promise<number> {
   return total;
 }
 
+export interface TransferHow {
+  options: ExportOptions;
+  tell: EnterProgress;
+  /** All of it is there and proved; what belongs beside it is put there before a server may start. */
+  onProved?: () => void;
+}
+
 async function into(
   target: TransferTarget,
   lines: AsyncIterable<string>,
-  { books, options, tell }: { books: Books | undefined; options: ExportOptions; tell: EnterProgress },
+  { books, options, tell, onProved }: TransferHow & { books: Books | undefined },
 ): Promise<Transferred> {
   const db = await connect(target, undefined, undefined, target.file);
   try {
@@ -97,7 +105,8 @@ async function into(
     const snapshot = await openSnapshot(target, target.file);
     try {
       const own = await prove(snapshot, { tables, books, options });
-      await release(db);
+      onProved?.();
+      await release(db, { isDraft: target.databaseUrl === "" && target.file !== SQLITE_FILE });
       return { head, rows: rowCounts(tables), books: own };
     } finally {
       await snapshot.close();
@@ -119,17 +128,28 @@ async function* texts(parts: AsyncIterable<{ text: string }>): AsyncGenerator<st
 export async function moveSite(
   source: Snapshot,
   target: TransferTarget,
-  how: { options: ExportOptions; tell: EnterProgress },
+  how: TransferHow,
 ): Promise<Transferred> {
   const books = await booksOf(source);
   return into(target, linesOf(texts(exportLines(source, how.options))), { ...how, books });
 }
 
-/** Of a file, or whatever gives its text. Throws TransferRefused. */
-export function bringIn(
+async function* goOn(first: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
+  yield first;
+  yield* rest;
+}
+
+/** Of a file, or whatever gives its text; its head is judged before the target is opened. Throws TransferRefused. */
+export async function bringIn(
   pieces: AsyncIterable<string>,
   target: TransferTarget,
-  how: { options: ExportOptions; tell: EnterProgress },
+  { judge, ...how }: TransferHow & { judge: (head: Head) => Promise<void> },
 ): Promise<Transferred> {
-  return into(target, linesOf(pieces), { ...how, books: undefined });
+  const lines = linesOf(pieces);
+  const first = await lines.next();
+  if (first.done) throw new TransferRefused("the export is empty");
+  const head = readHead(first.value);
+  refuseSchema(head);
+  await judge(head);
+  return into(target, goOn(first.value, lines), { ...how, books: undefined });
 }

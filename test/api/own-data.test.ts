@@ -1,8 +1,12 @@
 // A person's own data: all of it in one file without secrets, and erased so that the books still balance. Both databases.
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { audit } from "../../src/core/ledger/audit.ts";
-import { resumeErasures } from "../../src/core/users/erasure.ts";
+import { tellRootOfPlan } from "../../src/core/plans/by-hand.ts";
+import { DRAWINGS } from "../../src/core/tasks/families.ts";
+import { moveTask } from "../../src/core/tasks/store.ts";
+import { tellRootOfCodes, tellRootOfRun } from "../../src/core/users/balance-changes.ts";
+import { eraseSteps, resumeErasures } from "../../src/core/users/erasure.ts";
 import { ownSections } from "../../src/core/users/own-data.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
@@ -126,9 +130,18 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const { inboxItems } = app.deps.db.t;
     const budget = { user: "gisela", used: "$9", budget: "$10" };
     app.deps.inbox.raise({ kind: "budget", subject: String(gisela.id), params: budget });
+    // What she did herself as an administrator, beyond the items of her own that there may be, and what was done to her.
+    const by = { role: 10, quota: 0, address: "", userAgent: "", authMethod: "session" } as const;
+    const her = { ...by, id: gisela.id, username: "gisela" };
+    const theirs = { ...by, id: helper.id, username: helper.username };
+    for (let run = 1; run <= 52; run++) tellRootOfRun(app.deps, her, run, 5, 2);
+    tellRootOfCodes(app.deps, her, { first: gisela.id, name: "spring" }, 5);
+    const plan = { id: 1, title: "Gift", isGiven: true };
+    tellRootOfPlan(app.deps, her, theirs, plan);
+    tellRootOfPlan(app.deps, theirs, her, plan);
     await until(async () => {
       const items = await app.deps.db.orm.select().from(inboxItems);
-      return items.filter(({ params }) => params.includes("gisela")).length === 2 || undefined;
+      return items.filter(({ params }) => params.includes("gisela")).length === 2 + 51 + 3 || undefined;
     });
     const { userBulks, userImportRows } = app.deps.db.t;
     const actor = JSON.stringify({ id: gisela.id, username: "gisela", address: "192.0.2.7" });
@@ -173,6 +186,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       "gisela could not",
     ])
       expect([trace, dump.some((text) => text.includes(trace))]).toEqual([trace, false]);
+    expect(dump.join("")).toContain(helper.username);
     const [row] = await app.deps.db.orm.select().from(users).where(eq(users.id, gisela.id));
     expect(row).toMatchObject({ username: `erased@${gisela.id}`, email: "", displayName: "", quota: 700 });
     expect((await audit(app.deps.db)).differences).toEqual([]);
@@ -187,6 +201,55 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await resumeErasures(app.deps);
     const open = (await app.deps.db.orm.select().from(marks)).filter(({ key }) => key.startsWith("erase:"));
     expect(open).toEqual([]);
+  });
+
+  test("goes on while a provider may still say what became of something, a few rows at a time and no row twice", async () => {
+    const hilda = await person("hilda");
+    const { db } = app.deps;
+    const { drawings, marks } = db.t;
+    const own = eq(drawings.userId, hilda.id);
+    const row = {
+      userId: hilda.id,
+      mjId: "slow",
+      submitTimeMs: 1,
+      prompt: SECRET_PROMPT,
+      status: "SUBMITTED",
+    };
+    const [slow] = await db.orm.insert(drawings).values(row).returning();
+    const more = Array.from({ length: 1200 }, () => ({ ...row, mjId: "", progress: "100%" }));
+    for (let at = 0; at < more.length; at += 400)
+      await db.orm.insert(drawings).values(more.slice(at, at + 400));
+    const texts = async () =>
+      (await db.orm.select().from(drawings).where(own)).filter(
+        (each) => each.prompt + each.promptEn + each.imageUrl,
+      );
+    const isOpen = async () =>
+      (
+        await db.orm
+          .select()
+          .from(marks)
+          .where(eq(marks.key, `erase:${hilda.id}`))
+      ).length === 1;
+    // As the call does it, without what it begins in the background.
+    await db.atomic((tx) => eraseSteps(tx, app.deps, hilda.id));
+    const updates = spyOn(db.orm, "update");
+    const rounds = async () => {
+      updates.mockClear();
+      await resumeErasures(app.deps);
+      return updates.mock.calls.filter(([table]) => table === (drawings as object)).length;
+    };
+    try {
+      expect([await rounds(), await texts()]).toEqual([3, []]);
+      expect(await rounds()).toBe(0);
+      clock.advance(5 * 3_600_000);
+      const news = { promptEn: "a heron", imageUrl: "https://pictures.example/heron.png" };
+      await moveTask(app.deps, DRAWINGS, slow?.id ?? 0, news);
+      expect([await rounds(), await texts(), await isOpen()]).toEqual([1, [], true]);
+      await moveTask(app.deps, DRAWINGS, slow?.id ?? 0, { ...news, progress: "100%" });
+      expect([await rounds(), await texts(), await isOpen()]).toEqual([1, [], false]);
+    } finally {
+      updates.mockRestore();
+    }
   });
 
   test("both ask for fresh proof; root is not erased", async () => {

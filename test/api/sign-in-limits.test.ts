@@ -1,6 +1,6 @@
 // The limits of signing in and of the console's routes: what a stranger may try, and whom that must not lock out.
 // Refuses real time: the clock is the test's, and it is also set like a machine's.
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { eq } from "drizzle-orm";
 import { startTestApp } from "../support/app.ts";
 import type { Answer, TestApp, TestUser } from "../support/app.ts";
@@ -232,6 +232,37 @@ describe("what operators may change", () => {
     for (let i = 0; i < 5; i++) await account(`user${i}`);
     for (let i = 0; i < 4; i++) await wrong(10, `user${i}`);
     expect((await right("user4")).body.success).toBe(true);
+  });
+
+  test("an access token that nobody has counts before it is looked up; a known one counts for its account alone", async () => {
+    await start("sqlite", { GLOBAL_API_RATE_LIMIT_ENABLE: "true" });
+    const [user, late] = [await app.createUser({}), await app.createUser({})];
+    const tokenOf = async (who: TestUser) => {
+      const answer = await app.call<{ data: string }>("GET", "/api/user/token", undefined, who);
+      return { authorization: answer.body.data, "new-api-user": String(who.id) };
+    };
+    const [own, other] = [await tokenOf(user), await tokenOf(late)];
+    const get = async (headers: Record<string, string>, address = "203.0.113.1") =>
+      (
+        await app.call("GET", "/api/user/self", undefined, {
+          ...user,
+          headers: { ...headers, "x-forwarded-for": address },
+        })
+      ).status;
+    // More than an address may ask for in all.
+    for (let n = 0; n < 200; n++) expect(await get(own)).toBe(200);
+    const lookedUp = spyOn(app.deps.accounts, "userByAccessToken");
+    for (let n = 0; n < 180; n++) expect(await get({ ...own, authorization: `guess ${n}` })).toBe(401);
+    expect(lookedUp).toHaveBeenCalledTimes(180);
+    expect(await get({ ...own, authorization: "one more" })).toBe(429);
+    expect(lookedUp).toHaveBeenCalledTimes(180);
+    // Whoever was known goes on; whoever shows a token for the first time waits, or comes from elsewhere.
+    expect(await get(own)).toBe(200);
+    expect(await get(other)).toBe(429);
+    expect(await get(other, "203.0.113.2")).toBe(200);
+    // One that was renewed is nobody's any more.
+    await tokenOf(user);
+    expect([await get(own), await get(own)]).toEqual([401, 429]);
   });
 
   test("calls below /api: 180 per address without a session and 600 per account in three minutes, pages and the status not", async () => {

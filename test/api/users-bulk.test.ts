@@ -129,7 +129,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       const items = await db.orm.select().from(inboxItems).where(eq(inboxItems.kind, "balance_run"));
       return items.find(({ subject }) => subject === String(id));
     });
-    const params = JSON.stringify({ admin: keeper.username, what: "+$0.000200" });
+    const params = JSON.stringify({ admin: keeper.username, admin_id: keeper.id, what: "+$0.000200" });
     expect(item).toMatchObject({ count: 2, params });
     expect((await audit(db)).differences).toEqual([]);
   });

@@ -26,6 +26,7 @@ import { restoreBundle } from "../../src/core/backup/restore.ts";
 import { callPlan, IS_LONG, signIn, startSite } from "../attack/site.ts";
 import type { Person, Site } from "../attack/site.ts";
 import { openBooks } from "../support/books.ts";
+import { until } from "../relay/support.ts";
 import { createPostgresDatabase, postgresServer } from "../support/postgres.ts";
 import { program, startServerProcess } from "../support/server.ts";
 import type { ServerProcess } from "../support/server.ts";
@@ -263,9 +264,10 @@ describe("the embedded database", () => {
       writeManifest(dir, manifest);
     });
   }
+  const ownSources = () => ({ file: ownKey(), fromEnv: "", passphrase: "" });
   async function refusalOf(dir: string, more: { file?: string; passphrase?: string; dataDir?: string } = {}) {
     const dataDir = more.dataDir ?? newPlace();
-    const sources = { file: more.file ?? ownKey(), fromEnv: "", passphrase: more.passphrase ?? "" };
+    const sources = { ...ownSources(), ...more };
     const told = await restoreBundle(dir, { dataDir, databaseUrl: "" }, sources).then(
       () => "restored",
       (error: unknown) => (error instanceof BackupRefused ? error.code : String(error)),
@@ -320,6 +322,21 @@ describe("the embedded database", () => {
     });
     expect((await refusalOf(damaged))[0]).toBe("unreadable");
 
+    // What others have put there since is theirs.
+    const shared = newPlace();
+    const theirs = join(shared, "encryption.key");
+    const journalDir = newPlace();
+    mkdirSync(journalDir);
+    const disturbed = restoreBundle(bundle, { dataDir: shared, databaseUrl: "", journalDir }, ownSources());
+    const told = disturbed.catch((error: unknown) => (error as BackupRefused).code);
+    await until(async () => existsSync(join(shared, "weir.sqlite.restoring")) || undefined);
+    writeFileSync(theirs, "another site's");
+    expect(await told).toBe("no_journal");
+    expect([readdirSync(shared), readFileSync(theirs, "utf8")]).toEqual([
+      ["encryption.key"],
+      "another site's",
+    ]);
+
     // As people see it, in the language of their terminal.
     const at = { ...settings(), DATA_DIR: newPlace() };
     const said = await run(["restore", shortened], at);
@@ -335,6 +352,20 @@ describe("the embedded database", () => {
       refused: { code: "cut", params: { expected: size } },
     });
   }, 60_000);
+
+  test("two into one directory: the second is refused and takes nothing away; what a killed one left is made anew", async () => {
+    const dataDir = newPlace();
+    mkdirSync(dataDir);
+    for (const end of ["", "-journal", "-wal", "-shm"])
+      writeFileSync(join(dataDir, `weir.sqlite.restoring${end}`), "half");
+    const held = holdDirectory(dataDir);
+    const before = readdirSync(dataDir).sort();
+    expect(await refusalOf(bundle, { dataDir })).toEqual(["target_busy", expect.arrayContaining(before)]);
+    held?.release();
+    const both = await Promise.all([refusalOf(bundle, { dataDir }), refusalOf(bundle, { dataDir })]);
+    expect(both.map(([told]) => told).sort()).toEqual(["restored", "target_busy"]);
+    expect(readdirSync(dataDir).sort()).toEqual(["encryption.key", "weir.sqlite"]);
+  });
 
   test("--check reads all of it and changes nothing; what is wrong in the books is told", async () => {
     const before = readFileSync(join(bundle, "weir.sqlite"));
@@ -468,7 +499,12 @@ describe("PostgreSQL by its own tools", () => {
   }, 120_000);
 
   test("weir restore into an empty database goes on with the same books; a used one and a cut dump are refused", async () => {
+    // Another machine's journal had four calls more at that moment.
+    await site.books.ask(
+      "insert into nodes (node_id, history, mark, entered, journaled) values ('0123456789abcdef', 'h', 5, 5, 9)",
+    );
     const made = await run(["backup", newPlace(), "--json"], settings());
+    await site.books.ask("delete from nodes where node_id = '0123456789abcdef'");
     const bundle = made.json.path ?? "";
     expect([made.code, readdirSync(bundle).sort()]).toEqual([0, ["manifest.json", "weir.dump"]]);
     const keyFile = join(site.server.dataDir, "encryption.key");
@@ -493,6 +529,9 @@ describe("PostgreSQL by its own tools", () => {
 
       const books = openBooks({ dataDir: into.DATA_DIR, databaseUrl: database.url });
       expect(await books.balances()).toEqual(await site.books.balances());
+      expect(await books.ask("select node_id from nodes where journaled <> mark or lease_until > 0")).toEqual(
+        [],
+      );
       const node = await startServerProcess(
         { ...OWN_FILES, DATABASE_URL: database.url },
         { dataDir: into.DATA_DIR },

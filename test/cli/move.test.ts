@@ -163,7 +163,7 @@ test("as a file, with the key under a passphrase: on another machine it serves o
   const refused = run(elsewhere, ["import", path], { ENCRYPTION_KEY: "a key of another site" });
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("is sealed with the key")]);
   await Bun.write(path, exported.out.slice(0, -30));
-  expect(run(elsewhere, ["import", path], passphrase)).toMatchObject({
+  expect(run(elsewhere, ["import", "--json", path], passphrase)).toMatchObject({
     code: 1,
     err: expect.stringContaining("cut off"),
   });

@@ -1,6 +1,9 @@
 // The parent alone, with workers that are a line of script: when it starts one again, when it gives up, and whom it asks to end.
 // Refuses real workers: test/attack/workers.test.ts has them.
 import { afterEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createParent } from "../../src/cluster/parent.ts";
 import type { Parent } from "../../src/cluster/parent.ts";
 import { limitsWarning } from "../../src/workers.ts";
@@ -82,6 +85,35 @@ test("one that crashes is started again, after pauses that grow", async () => {
     [3, 500],
     [3, 1000],
   ]);
+}, 20_000);
+
+test("one that crashes while others are starting is started again when they serve", async () => {
+  const place = mkdtempSync(join(tmpdir(), "weir-parent-"));
+  const file = JSON.stringify(join(place, "pid"));
+  const fs = `const fs = process.getBuiltinModule("node:fs");`;
+  const crash = worker(
+    `${fs} fs.writeFileSync(${file}, String(process.pid)); setTimeout(() => process.exit(3), 1);`,
+  );
+  // Serves when the parent has seen the other's end, whose number is free then.
+  const late = `${fs}
+    process.on("SIGTERM", () => process.exit(0));
+    setInterval(() => {
+      try {
+        const pid = Number(fs.readFileSync(${file}, "utf8"));
+        if (pid > 0) process.kill(pid, 0);
+      } catch (error) {
+        if (error.code === "ESRCH") process.send({ kind: "serving" });
+      }
+    }, 5);`;
+  const { parent: own, starts, said } = parentOf(2, crash, late, worker());
+  try {
+    expect(await own.start()).toBe(true);
+    await until(() => starts.length === 3);
+    expect(starts).toEqual([0, 1, 0]);
+    expect(said[0]?.fields).toMatchObject({ worker: 0, code: 3, inMs: 500 });
+  } finally {
+    rmSync(place, { recursive: true });
+  }
 }, 20_000);
 
 test("a worker may ask that all begin anew, one after the other; a stop asks each and takes its exit code", async () => {

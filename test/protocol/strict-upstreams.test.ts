@@ -295,3 +295,12 @@ describe("Anthropic: text without a visible sign is left out", () => {
     expect((body["messages"] as unknown[]).at(-1)).toEqual(dot);
   });
 });
+
+test("Responses: a limit below the least that it takes is that, and none stays none", () => {
+  const limitOf = (request: CanonicalRequest) =>
+    openaiResponses.encodeRequest(request).body["max_output_tokens"];
+  expect([1, 15, 16, 500].map((max_tokens) => limitOf(claude({ max_tokens })))).toEqual([16, 16, 16, 500]);
+  expect(limitOf(chat({}))).toBeUndefined();
+  // Its own clients hear of it from itself.
+  expect(limitOf(responses([], { max_output_tokens: 1 }))).toBe(1);
+});

@@ -1,7 +1,7 @@
 // The whole site as lines: awkward rows of every table go from the embedded database to PostgreSQL and back, and the lines are
 // the same bytes each time. A run that was ended anywhere goes on there; what is no whole export is refused, and by its place.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getTableColumns, sql } from "drizzle-orm";
@@ -17,7 +17,7 @@ import { insertRows } from "../../src/import/insert.ts";
 import { enterLines, release } from "../../src/transfer/enter.ts";
 import { exportLines } from "../../src/transfer/export.ts";
 import { TransferRefused } from "../../src/transfer/format.ts";
-import { linesOf } from "../../src/transfer/lines.ts";
+import { linesOf, textOf as decodedOf } from "../../src/transfer/lines.ts";
 import { refuseBusy } from "../../src/transfer/move.ts";
 import { ALL_TABLES, CARRIED } from "../../src/transfer/tables.ts";
 import { createTestDatabase } from "../support/postgres.ts";
@@ -201,6 +201,8 @@ test("what open calls hold stands in the balances again; numbers of one database
   expect(find("tokens", 4)).toMatchObject({ remain_quota: 50 });
   const marks = rows.filter(({ table }) => table === "marks").map(({ row }) => row["key"]);
   expect(marks).toHaveLength(ROWS);
+  for (const { table, row } of rows)
+    if (table === "nodes") expect(row).toMatchObject({ journaled: row["mark"], lease_until: 0 });
   expect(JSON.parse(whole.slice(0, whole.indexOf("\n")))).toMatchObject({
     weir: "export",
     format: 1,
@@ -252,6 +254,9 @@ test("beside settled calls that wait in a journal nothing is moved", async () =>
   expect(await refusal()).toBe("");
   await db.orm.update(db.t.nodes).set({ journaled: 6 });
   expect(await refusal()).toContain("2 settled calls stand in a journal");
+  // The directory's own journal has lost them: the start that names them would be another database's after a move.
+  writeFileSync(join(at.dataDir, "node.id"), `${node.nodeId}\n`);
+  expect(await refusal()).toContain("2 settled calls stand in a journal");
   await db.close();
 });
 
@@ -291,6 +296,29 @@ describe("refused", () => {
     expect(String(refusal)).toMatch(says);
     expect(refusal).toBeInstanceOf(TransferRefused);
     await db.close();
+  });
+
+  test("bytes that are no text, by the number of their line, however they come", async () => {
+    const good = new TextEncoder().encode("一\n二二\n三 🎲\n四\n");
+    async function* cut(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+      for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+    }
+    const read = async (bytes: Uint8Array, size: number) => {
+      let text = "";
+      for await (const piece of decodedOf(cut(bytes, size))) text += piece;
+      return text;
+    };
+    for (const size of [1, 2, 3, 5, 8, good.length]) {
+      expect(await read(good, size)).toBe("一\n二二\n三 🎲\n四\n");
+      for (let at = 0; at < good.length; at++) {
+        if (good[at] === 0x0a) continue;
+        const line = good.subarray(0, at).filter((byte) => byte === 0x0a).length + 1;
+        const refusal = await refusalOf(read(good.with(at, 0xff), size));
+        expect([at, size, refusal]).toEqual([at, size, expect.any(TransferRefused)]);
+        expect([at, size, String(refusal)]).toEqual([at, size, expect.stringContaining(`line ${line} `)]);
+      }
+      expect(String(await refusalOf(read(good.subarray(0, -2), size)))).toContain("line 4 ");
+    }
   });
 
   test("a database that has anything in it, and another export than the one that began", async () => {

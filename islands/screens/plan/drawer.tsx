@@ -114,7 +114,7 @@ export default function PlanDrawer({ row, groups, currency, onClose, onSaved }: 
   const initial = valuesOf(row, currency);
   const form = useForm<PlanValues>({
     initial,
-    ...(row ? {} : { draftKey: "plan" }),
+    ...(row ? { awayKey: `plan ${row.id}` } : { draftKey: "plan" }),
     validate: ({ title, price, currency: code, wallet_price: units, quota }) => {
       const minor = price.trim() === "" ? 0 : payableOf(price.trim(), code.trim());
       return {

@@ -14,6 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { sql } from "drizzle-orm";
 import { openAsIs, SQLITE_FILE } from "../../db/connect.ts";
 import type { ConnectSettings } from "../../db/connect.ts";
 import { holdDirectory } from "../../db/data-dir-lock.ts";
@@ -116,20 +117,30 @@ export async function restoreBundle(
   if (database.kind === "postgres" && target.journalDir !== undefined)
     throw new BackupRefused("journal_postgres");
   const secret = await secretOf(manifest, sources);
-  refuseUsed(target.dataDir);
   // What the environment gives is not written to a disk.
   const into = { ...target, secret, keepsKey: sources.file !== "" || sources.fromEnv === "" };
-  const findings = await (database.kind === "sqlite" ? restoreSqlite : restorePostgres)(
-    bundle,
-    manifest,
-    into,
-  );
-  return { manifest, secret, findings };
+  const { dataDir } = target;
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  // Two into one directory would each take the other's files for those of a killed try.
+  const held = holdDirectory(dataDir);
+  if (!held) throw new BackupRefused("target_busy", { path: dataDir });
+  try {
+    refuseUsed(dataDir);
+    const restore = database.kind === "sqlite" ? restoreSqlite : restorePostgres;
+    return { manifest, secret, findings: await restore(bundle, manifest, into) };
+  } finally {
+    held.release();
+  }
+}
+
+/** With what SQLite keeps beside it. */
+function removeDraft(dataDir: string): void {
+  for (const end of ["", "-journal", "-wal", "-shm"])
+    rmSync(join(dataDir, DRAFT_FILE + end), { force: true });
 }
 
 function refuseUsed(dataDir: string): void {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  rmSync(join(dataDir, DRAFT_FILE), { force: true });
+  removeDraft(dataDir);
   // A disk of its own has that directory from the beginning.
   const found = readdirSync(dataDir).filter((name) => name !== "lost+found");
   if (found.length > 0)
@@ -138,9 +149,9 @@ function refuseUsed(dataDir: string): void {
 
 /**
  * The next start enters what the journal has beyond the backup, and refuses by name where segments between are gone. The name
- * of the node goes along: by it the books know how far they are.
+ * of the node goes along: by it the books know how far they are. `made` gets each path.
  */
-function carryJournal(from: string, dataDir: string, { nodes }: Manifest): void {
+function carryJournal(from: string, dataDir: string, { nodes }: Manifest, made: string[]): void {
   const id = findNodeId(from);
   const names =
     id !== undefined && nodes.some((each) => each.id === id)
@@ -150,7 +161,7 @@ function carryJournal(from: string, dataDir: string, { nodes }: Manifest): void 
   const held = holdDirectory(from);
   if (!held) throw new BackupRefused("journal_busy", { path: from });
   try {
-    for (const name of [...names, NODE_FILE]) hashFile(join(from, name), join(dataDir, name));
+    for (const name of [...names, NODE_FILE]) hashFile(join(from, name), newPath(join(dataDir, name), made));
   } finally {
     held.release();
   }
@@ -168,20 +179,21 @@ async function restoreSqlite(
   { dataDir, secret, keepsKey, journalDir }: Target,
 ): Promise<Refusal[]> {
   const draft = join(dataDir, DRAFT_FILE);
+  const made: string[] = [];
   try {
     proveFile(bundle, manifest, draft);
     // What the old node's journal had beyond this moment is not part of the copy: nobody is to wait for it.
     reviseSqliteFile(draft, ["update nodes set journaled = mark, lease_until = 0"]);
     const { findings } = await checkCopy(draft, secret, manifest.key.fingerprint);
-    if (journalDir !== undefined) carryJournal(journalDir, dataDir, manifest);
-    if (keepsKey) writeKey(dataDir, secret);
+    if (journalDir !== undefined) carryJournal(journalDir, dataDir, manifest, made);
+    if (keepsKey) writeKey(newPath(join(dataDir, KEY_FILE), made), secret);
     renameSync(draft, join(dataDir, SQLITE_FILE));
     syncDirectory(dataDir);
     return findings;
   } catch (error) {
-    // It was empty before.
-    for (const name of readdirSync(dataDir).filter((each) => each !== "lost+found"))
-      rmSync(join(dataDir, name), { force: true });
+    // It was empty before; what others have put there since is theirs.
+    removeDraft(dataDir);
+    for (const path of made) rmSync(path, { force: true });
     throw error;
   }
 }
@@ -200,8 +212,11 @@ async function restorePostgres(
     await restoreFrom(databaseUrl, join(bundle, file));
     // A dump that was made by hand may have it.
     await db.orm.delete(db.t.sessionSecrets);
+    // As with the embedded database.
+    const { nodes } = db.t;
+    await db.orm.update(nodes).set({ journaled: sql`${nodes.mark}`, leaseUntil: 0 });
     const { findings } = await checkDatabase(db, secret, manifest.key.fingerprint);
-    if (keepsKey) writeKey(dataDir, secret);
+    if (keepsKey) writeKey(join(dataDir, KEY_FILE), secret);
     syncDirectory(dataDir);
     return findings;
   } finally {
@@ -209,8 +224,13 @@ async function restorePostgres(
   }
 }
 
-function writeKey(dataDir: string, secret: string): void {
-  const path = join(dataDir, KEY_FILE);
+/** Noted before there is a file, so that half a one goes, too; what somebody else has put there is not. */
+function newPath(path: string, made: string[]): string {
+  if (!existsSync(path)) made.push(path);
+  return path;
+}
+
+function writeKey(path: string, secret: string): void {
   const file = openSync(path, "wx", 0o600);
   try {
     writeSync(file, `${secret}\n`);

@@ -129,7 +129,8 @@ class InboxState implements InboxService {
     const theirs = this.#open.filter(isTheirs).length + [...this.#waiting.values()].filter(isTheirs).length;
     if (theirs < MOST_OF_ONE) return subject;
     const [actor = ""] = subject.split(":");
-    return subject.includes(":") ? `${actor}:` : `${admin}:`;
+    // A run's subject is the run; a name in a subject would outlive its account.
+    return subject.includes(":") ? `${actor}:` : `${params?.["admin_id"] ?? ""}:`;
   }
 
   /** What puts calls or money at stake is never left out; there is one of a kind, or one a node. */

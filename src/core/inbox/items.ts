@@ -116,21 +116,20 @@ export function* closeSteps(
   return itemsOf(rows)[0];
 }
 
-/** What is open: first what puts calls or money at stake, of either the newest first. */
+/** What is open, the newest first; where it is too much, what puts calls or money at stake is there. */
 export async function openItems({ orm, t }: Database): Promise<InboxItem[]> {
   const { inboxItems: items } = t;
-  return itemsOf(
-    await orm
-      .select()
-      .from(items)
-      .where(eq(items.closedAt, 0))
-      .orderBy(
-        asc(sql`case when ${inArray(items.kind, BROKEN)} then 0 else 1 end`),
-        desc(items.openedAt),
-        desc(items.id),
-      )
-      .limit(MOST_OPEN),
-  );
+  const rows = await orm
+    .select()
+    .from(items)
+    .where(eq(items.closedAt, 0))
+    .orderBy(
+      asc(sql`case when ${inArray(items.kind, BROKEN)} then 0 else 1 end`),
+      desc(items.openedAt),
+      desc(items.id),
+    )
+    .limit(MOST_OPEN);
+  return itemsOf(rows.toSorted((a, b) => b.openedAt - a.openedAt || b.id - a.id));
 }
 
 /** Of these subjects of a kind, when each was last closed; open ones say 0, unknown ones are left out. */

@@ -4,6 +4,7 @@ import ipaddr from "ipaddr.js";
 import { Failure } from "../../shared/failures.ts";
 import { createAttemptLimit, createWrongLimit } from "./attempt-limit.ts";
 import type { AttemptLimit, WrongLimit, WrongRule } from "./attempt-limit.ts";
+import { sha256Hex } from "./seal.ts";
 import { alone } from "./shared-attempts.ts";
 import type { AskedLimit, SharedAttempts } from "./shared-attempts.ts";
 import type { Clock } from "../deps.ts";
@@ -25,6 +26,13 @@ export interface LimitSettings {
 export interface SiteLimits {
   /** Counts a call without a session. Throws when there were too many. */
   stranger(address: string): void;
+  /**
+   * Before what a call shows is looked up: counts it like a stranger's, unless the same was known the last time. Throws when
+   * there were too many, so that nobody is looked up for an address that is refused anyway.
+   */
+  unproven(address: string, shown: string): void;
+  /** What came of it; a known one is given back. */
+  proven(address: string, shown: string, isKnown: boolean): void;
   /** Counts a call of a signed-in account. */
   account(userId: number): void;
   /** A route's own limit per address. All processes that share a Valkey count what has one name together. */
@@ -34,6 +42,9 @@ export interface SiteLimits {
   /** The same of anything else: accounts, or the site. Whoever asks for one name has one count. */
   wrong(name: string, rule: WrongRule): WrongLimit;
 }
+
+/** What was shown and known is remembered as a digest, of so many. */
+const MAX_KNOWN = 10_000;
 
 export function tooMany(seconds: number): Failure {
   return new Failure("limit", "too_many_attempts", { params: { seconds }, retryAfterSeconds: seconds });
@@ -83,11 +94,26 @@ export function createSiteLimits(
     return shared.wrong(name, rule, createWrongLimit({ ...rule, limit }, monotonicMs));
   }
 
+  /** The latest last; neighbours who try tokens keep nobody out whose own was good. */
+  const known = new Set<string>();
+
   const named = new Map<string, WrongLimit>();
 
   return {
     stranger(address) {
       if (!isTrusted(address)) check(strangers, addressGroup(address));
+    },
+    unproven(address, shown) {
+      if (!isTrusted(address) && !known.has(sha256Hex(shown))) check(strangers, addressGroup(address));
+    },
+    proven(address, shown, isKnown) {
+      const digest = sha256Hex(shown);
+      const wasKnown = known.delete(digest);
+      if (!isKnown) return;
+      if (!wasKnown && !isTrusted(address)) strangers.giveBack(addressGroup(address));
+      known.add(digest);
+      const [oldest] = known;
+      if (known.size > MAX_KNOWN && oldest !== undefined) known.delete(oldest);
     },
     account: (userId) => check(accounts, String(userId)),
     perAddress(name, own) {

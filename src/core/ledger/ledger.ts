@@ -2,6 +2,7 @@
 // Refuses a call that balance or key cannot pay; never refuses to record what was delivered.
 import { and, eq, lt, ne, sql } from "drizzle-orm";
 import { q } from "../../db/database.ts";
+import { readWhenBack } from "../../db/away.ts";
 import { lookAround } from "../../db/look-around.ts";
 import type { Orm, Steps } from "../../db/database.ts";
 import { TokenStatus } from "../../shared/enums.ts";
@@ -30,7 +31,7 @@ import type { LossReason, NodeLease } from "./node-lease.ts";
 import { createOutageWatch, OUTAGE_MS } from "./outage.ts";
 import type { OutageWatch } from "./outage.ts";
 import type { Fall } from "./postgres-apply.ts";
-import { createPostgresStore } from "./postgres-store.ts";
+import { createPostgresStore, START_WAIT_MS } from "./postgres-store.ts";
 import { ledgerDown, refusalOf } from "./refusals.ts";
 import type { HoldKeeper } from "./reservation.ts";
 import { startUpkeep } from "./reservation-upkeep.ts";
@@ -132,15 +133,15 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       },
       refusal: (shortage, least) => refusalOf(options, shortage, least),
     });
-  await openCoarse(db, options.get("site.time_zone"));
+  await atStart(() => openCoarse(db, options.get("site.time_zone")));
   await store.start();
   const health = createLedgerHealth({ db, clock, logger, dataDir, lease, journal });
   if (outage) {
     db.onAnswer(() => outage.answered());
     deps.accounts.hearBy(() => ({ silentMs: outage.silentMs(), aloneMs: outage.aloneMs() }));
   }
-  await outage?.start();
-  await shared?.releaseOwn();
+  if (outage) await atStart(() => outage.start());
+  if (shared) await atStart(() => shared.releaseOwn());
 
   const open: HoldKeeper["open"] = new IndexedSet();
   let isClosed = false;
@@ -213,6 +214,11 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       await lease.release(isWhole);
     },
   };
+}
+
+/** A server that has just come up may go down once more. For steps of which each may be taken twice. */
+function atStart(step: () => Promise<void>): Promise<void> {
+  return readWhenBack(START_WAIT_MS, step);
 }
 
 /** Where what is durable in the journal goes, and what answers wait for there. */

@@ -11,7 +11,7 @@ import type { CommittingStore } from "./store.ts";
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5000;
 /** So long a start tries to enter what it finds in the journal. */
-const START_WAIT_MS = 60_000;
+export const START_WAIT_MS = 60_000;
 /** So often within one batch the mark may have moved without this process. */
 const MAX_MOVES = 2;
 

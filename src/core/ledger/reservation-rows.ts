@@ -202,8 +202,14 @@ export function isOfNode(nodeId: string): SQL {
   return sql`node_id = ${nodeId}`;
 }
 
-export function isExpired(): SQL {
-  return sql`expires_at < floor(extract(epoch from now()))`;
+/**
+ * Past its lease and renewed by nobody: of this node itself, which renews its own before it asks, or of one that is gone. After
+ * an outage those of nodes that live have not been renewed yet.
+ */
+export function isExpired(nodeId: string): SQL {
+  return sql`expires_at < floor(extract(epoch from now())) and (node_id = ${nodeId} or not exists (
+    select 1 from nodes where nodes.node_id = reservations.node_id
+      and nodes.lease_until >= floor(extract(epoch from now()))))`;
 }
 
 /** As `isExpired`, asked by itself: nearly always there are none, and no transaction is begun. */

@@ -1,5 +1,6 @@
 // One step of a reservation near zero, carried through: tried again while the database is away or while what is given
 // back is still on its way, until the time is over.
+import { isAnswerLost } from "../../db/away.ts";
 import type { Database } from "../../db/database.ts";
 import { sqlState } from "../../db/sql-state.ts";
 import type { LedgerAccounts, TokenAccount, UserAccount } from "../deps.ts";
@@ -9,8 +10,6 @@ import type { OutageWatch } from "./outage.ts";
 import { BalanceShort, TablesFell, takeSteps } from "./reservation-rows.ts";
 import type { Payers, Step, Taken } from "./reservation-rows.ts";
 
-/** The answer was lost on its way, so the commit may stand. */
-const LOST_ANSWERS = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "ECONNRESET", "EPIPE"]);
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 500;
 /** How often a step looks again after what was on its way has arrived. */
@@ -147,7 +146,8 @@ export function createTaker(deps: TakerDeps): Taker {
         }
         if (error instanceof DeadlineExceeded || isRefused(error)) throw error;
         if (error instanceof TablesFell) fall.noticed();
-        if (LOST_ANSWERS.has(sqlState(error))) row = onStray(row);
+        // The commit may stand.
+        if (isAnswerLost(error)) row = onStray(row);
         const leftMs = untilMs - performance.now();
         if (leftMs <= 0) throw error;
         await Bun.sleep(Math.min(pauseMs, leftMs));

@@ -1,6 +1,7 @@
 // Looks after open reservations twice a minute: those that nobody closed are given back, leases are renewed, and what
-// dead nodes held returns to its balance.
-import { lookEvery } from "../../db/look-around.ts";
+// dead nodes held returns to its balance, not with the first word of a database that was away: others renew theirs then.
+import { lookAround } from "../../db/look-around.ts";
+import type { Look, LookAround } from "../../db/look-around.ts";
 import type { Clock, Logger } from "../deps.ts";
 import type { HoldKeeper } from "./reservation.ts";
 import type { SharedReservations } from "./shared-reservations.ts";
@@ -14,6 +15,8 @@ export interface UpkeepDeps {
   shared: SharedReservations | undefined;
   clock: Pick<Clock, "monotonicMs">;
   logger: Logger;
+  /** Whose timer brings the rounds; the process's own when absent. */
+  around?: Pick<LookAround, "lookEvery">;
 }
 
 export interface Upkeep {
@@ -22,8 +25,8 @@ export interface Upkeep {
   stop(): void;
 }
 
-export function startUpkeep({ keeper, shared, clock, logger }: UpkeepDeps): Upkeep {
-  async function run(): Promise<void> {
+export function startUpkeep({ keeper, shared, clock, logger, around = lookAround }: UpkeepDeps): Upkeep {
+  async function run(mayReturn = true): Promise<void> {
     const since = clock.monotonicMs() - HOLD_LIFE_MS;
     for (const hold of keeper.open) {
       if (hold.openedAtMs >= since) continue;
@@ -33,20 +36,24 @@ export function startUpkeep({ keeper, shared, clock, logger }: UpkeepDeps): Upke
     if (!shared) return;
     const keys = [...keeper.open].flatMap((hold) => (hold.durable ? [hold.durable.key] : []));
     await shared.renew(keys);
-    await shared.releaseExpired();
+    if (mayReturn) await shared.releaseExpired();
   }
 
   let isRunning = false;
-  async function runQuietly(): Promise<void> {
+  /** The last round was heard: who lives has had the time since to renew what is theirs, and the lease of their node. */
+  let wasHeard = true;
+  async function runQuietly({ isWaking }: Look): Promise<void> {
     if (isRunning) return;
     isRunning = true;
     try {
-      await run();
+      await run(wasHeard && !isWaking);
+      wasHeard = true;
     } catch (error) {
+      wasHeard = false;
       logger.warn("reservations could not be maintained", { error: String(error) });
     } finally {
       isRunning = false;
     }
   }
-  return { run, stop: lookEvery(INTERVAL_MS, () => void runQuietly()) };
+  return { run: () => run(), stop: around.lookEvery(INTERVAL_MS, (look) => void runQuietly(look)) };
 }

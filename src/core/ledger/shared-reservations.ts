@@ -143,7 +143,7 @@ export function createSharedReservations(deps: SharedReservationsDeps): SharedRe
     renew: (keys) => renewLeases(db, keys),
     releaseOwn: () => returnReservations(deps, isOfNode(nodeId)),
     async releaseExpired() {
-      if (await areAnyExpired(db.orm)) await returnReservations(deps, isExpired());
+      if (await areAnyExpired(db.orm)) await returnReservations(deps, isExpired(nodeId));
     },
   };
 }

@@ -53,7 +53,9 @@ export function tellRootOfPlan(
   if (by.role >= Role.root) return;
   const params = {
     admin: by.username,
+    admin_id: by.id,
     user: owner.username,
+    user_id: owner.id,
     what: `${what.isGiven ? "+" : "−"} ${what.title}`,
   };
   inbox.raise({

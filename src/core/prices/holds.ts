@@ -97,6 +97,8 @@ export interface HoldTerms {
   clientLimit: number | undefined;
   /** The longest answer of the model; undefined = unknown. */
   maxOutput: number | undefined;
+  /** The smallest limit that may be sent, where its upstreams refuse what is below; absent: 1. */
+  leastSent?: number;
   /** Tokens of an answer that are thoughts before it begins; 0 = no fixed number. */
   thinkingBudget: number;
   /** Units that a call without a limit holds at least, where they are there (PreConsumedQuota). */
@@ -253,7 +255,11 @@ export function cappedHold(
     return { amount, least: amount, limit: undefined };
   }
   const limit = limitUnder(terms, cap);
-  if (limit !== undefined && (limit < 1 || (terms.thinkingBudget > 0 && limit <= terms.thinkingBudget)))
+  const leastLimit = mayLimit ? (terms.leastSent ?? 1) : 1;
+  if (
+    limit !== undefined &&
+    (limit < leastLimit || (terms.thinkingBudget > 0 && limit <= terms.thinkingBudget))
+  )
     return undefined;
   if (limit !== undefined && !mayLimit && !mayCut) return undefined;
   const worst = unitsFor(terms, limit ?? mostTokens(terms));

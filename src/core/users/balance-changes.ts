@@ -207,7 +207,9 @@ export function tellRoot(
   const said = quotaChanged(logQuotaText(before, display), logQuotaText(after, display));
   const params = {
     admin: by.username,
+    admin_id: by.id,
     user: user.username,
+    user_id: user.id,
     what: said,
     what_en: readInEnglish(said) ?? said,
   };
@@ -224,7 +226,7 @@ export function tellRootOfRun(
 ): void {
   if (by.role >= Role.root) return;
   const sum = shortQuotaText(Math.abs(amount), quotaDisplay(options)).replace("＄", "$");
-  const params = { admin: by.username, what: `${amount < 0 ? "-" : "+"}${sum}` };
+  const params = { admin: by.username, admin_id: by.id, what: `${amount < 0 ? "-" : "+"}${sum}` };
   inbox.raise({ kind: "balance_run", subject: String(run), params }, accounts);
 }
 
@@ -240,6 +242,6 @@ export function tellRootOfCodes(
   inbox.raise({
     kind: "codes",
     subject: `${by.id}:${first}:${name}`,
-    params: { admin: by.username, name, what },
+    params: { admin: by.username, admin_id: by.id, name, what },
   });
 }

@@ -10,7 +10,7 @@ import { nearestEffort, openaiTraits } from "../openai-models.ts";
 import { effortOf } from "../reasoning.ts";
 import { mergeThinking, splitSystem, systemText } from "../turns.ts";
 import { searchFor } from "../web-search.ts";
-import { HOSTED_TOOLS, unpackReasoning } from "./wire.ts";
+import { HOSTED_TOOLS, LEAST_OUTPUT_TOKENS, unpackReasoning } from "./wire.ts";
 
 const DIALECT = "openai-responses";
 
@@ -209,7 +209,7 @@ function writeSettings(request: CanonicalRequest, home: boolean, body: JsonObjec
   Object.assign(
     body,
     defined({
-      max_output_tokens: settings.maxOutputTokens,
+      max_output_tokens: home ? settings.maxOutputTokens : takenLimit(settings.maxOutputTokens),
       temperature: settings.temperature,
       top_p: settings.topP,
       top_logprobs: settings.topLogprobs,
@@ -228,6 +228,11 @@ function writeSettings(request: CanonicalRequest, home: boolean, body: JsonObjec
   if (settings.presencePenalty) drop(dropped, "presence_penalty");
   if (settings.seed !== undefined) drop(dropped, "seed");
   if (settings.logprobs) include(body, "message.output_text.logprobs");
+}
+
+/** Clients of other protocols try a call out with a single token. */
+function takenLimit(limit: number | undefined): number | undefined {
+  return limit !== undefined && limit > 0 ? Math.max(limit, LEAST_OUTPUT_TOKENS) : limit;
 }
 
 function include(body: JsonObject, what: string): void {

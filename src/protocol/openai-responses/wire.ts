@@ -70,3 +70,6 @@ export function unpackReasoning(value: string): { id: string; encrypted: string 
     ? { id: "", encrypted: value }
     : { id: value.slice(0, cut), encrypted: value.slice(cut + 1) };
 }
+
+/** The smallest limit on an answer that the API takes: observed, "Expected a value >= 16". */
+export const LEAST_OUTPUT_TOKENS = 16;

@@ -3,7 +3,10 @@ import { allowsTiers, upstreamModel } from "../../core/channels/rows.ts";
 import type { Channel } from "../../core/channels/rows.ts";
 import type { Tier } from "../../core/channels/routing.ts";
 import type { Deps } from "../../core/deps.ts";
-import type { Json } from "../endpoints/endpoint.ts";
+import { LEAST_OUTPUT_TOKENS } from "../../protocol/openai-responses/wire.ts";
+import { routeFor } from "../../providers/address.ts";
+import { providerOf } from "../../providers/catalog.ts";
+import type { Endpoint, Json } from "../endpoints/endpoint.ts";
 import { asksToThink } from "../endpoints/model-settings.ts";
 import { overriddenLimit } from "../endpoints/output-limit.ts";
 import { askedTier } from "../endpoints/service-tier.ts";
@@ -71,6 +74,15 @@ function channelFacts(tiers: readonly Tier[], model: string): ChannelFacts {
     factsOf.set(tiers, facts);
   }
   return facts;
+}
+
+/** The smallest limit that is sent to every upstream which may serve the call. */
+export function leastLimit({ name, isConversation }: Endpoint, { places }: ChannelFacts): number {
+  const isOfResponses = (place: Place): boolean => {
+    const row = providerOf(place.type);
+    return row !== undefined && routeFor(row, name, place.name)?.route.dialect === "openai-responses";
+  };
+  return isConversation && places.some(isOfResponses) ? LEAST_OUTPUT_TOKENS : 1;
 }
 
 function gather(channels: readonly Channel[], model: string): ChannelFacts {

@@ -19,6 +19,7 @@ import type { DearestOf, HoldTerms, WantedHold } from "../../core/prices/holds.t
 import type { CallPrice } from "../../core/prices/prices.ts";
 import type { DialectName } from "../../protocol/canonical.ts";
 import { asList, asObject } from "../../protocol/json.ts";
+import { LEAST_OUTPUT_TOKENS } from "../../protocol/openai-responses/wire.ts";
 import { routeFor } from "../../providers/address.ts";
 import { losesSearch } from "../../providers/apply-rules.ts";
 import { providerOf } from "../../providers/catalog.ts";
@@ -27,7 +28,7 @@ import { Failure } from "../../shared/failures.ts";
 import type { Caller } from "./admission.ts";
 import type { GroupPrice, GroupTerms } from "./auto-group.ts";
 import { overCap } from "./cap.ts";
-import { factsFor } from "./hold-facts.ts";
+import { factsFor, leastLimit } from "./hold-facts.ts";
 import type { ChannelFacts } from "./hold-facts.ts";
 import { dueUnits, isFarEnough, withCounted } from "./hold-input.ts";
 import { choicesOf } from "../endpoints/choices.ts";
@@ -311,6 +312,9 @@ function limitOf(
   if (named === undefined && endpoint.name === "completions") named = COMPLETION_TOKENS;
   if (named === undefined && endpoint.name === "messages")
     named = claudeDefaultMaxTokens(services.deps.options, model);
+  // What is converted is sent with no smaller one.
+  if (named !== undefined && named < LEAST_OUTPUT_TOKENS && endpoint.dialect !== "openai-responses")
+    named = Math.max(named, leastLimit(endpoint, facts));
   if (facts.largestOverride === 0 || isRaw(services, endpoint)) return named;
   if (facts.isAlwaysOverridden) return facts.largestOverride;
   return named === undefined ? undefined : Math.max(named, facts.largestOverride);
@@ -348,6 +352,7 @@ function termsOf(services: HoldServices, request: HoldRequest, facts: ChannelFac
     choices: choicesOf(request.sent?.dialect ?? endpoint.dialect, request.sent?.json ?? body.json),
     clientLimit: isAnswered ? limitOf(services, request, facts) : undefined,
     maxOutput: prices.maxOutput(model),
+    ...(request.cap === undefined ? {} : { leastSent: leastLimit(endpoint, facts) }),
     thinkingBudget: Math.max(thinkingBudgetOf(body.json), named),
     leastUnits: byToken ? options.get("PreConsumedQuota") * ratios.modelRatio * groupRatio : 0,
   };
@@ -372,10 +377,13 @@ function wantedOf(
   return limitedHold(terms, available, mayLimit);
 }
 
-/** The least that the call could cost, in units: its input and one token, or thoughts of a fixed length; else all of it. */
+/** The least that the call could cost, in units: its input and the shortest answer, or thoughts of a fixed length; else all of it. */
 function leastUnder(terms: HoldTerms, mayEnd: boolean): number {
   if (terms.outputRate <= 0) return unitsFor(terms, 0);
-  return unitsFor(terms, mayEnd ? terms.thinkingBudget + 1 : mostTokens(terms));
+  return unitsFor(
+    terms,
+    mayEnd ? Math.max(terms.thinkingBudget + 1, terms.leastSent ?? 1) : mostTokens(terms),
+  );
 }
 
 /**

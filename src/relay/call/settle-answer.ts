@@ -158,7 +158,7 @@ async function settleEnded(
   }
   // A converted stream keeps what was reported on the way in its decoder.
   const reported = state.usageFinal || !conversion ? state.usage : conversion.usageSoFar();
-  const isShort = isCut(end.reason);
+  const isShort = end.deliveredShare !== undefined;
   const contentMs = relay.contentMs();
   try {
     const charged = await settleCall(services, call, plan, {

@@ -30,9 +30,9 @@ export function isCut(reason: string): boolean {
 export interface StreamEnd {
   reason: StreamEndReason;
   failure: Failure | undefined;
-  /** isCut: the share of what was counted that went on before the chunk which is not paid. */
+  /** Where a chunk is not paid, however it ended: the share of what was counted that went on before it. */
   deliveredShare?: number;
-  /** isCut: output tokens that the hold pays in the end. */
+  /** With it: output tokens that the hold pays in the end. */
   paidTokens?: number;
   /** isCut: the first frame that the client has of the stream, and the last that says something. */
   first?: PassedFrame | undefined;

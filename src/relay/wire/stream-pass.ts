@@ -6,6 +6,7 @@ import type { SseEvent } from "./framing.ts";
 import { keylessEvents } from "./keyless.ts";
 import type { PassedFrame, Unpaid } from "./stream-allowance.ts";
 import type { StreamConversion } from "./stream-convert.ts";
+import type { StreamEnd } from "./stream-end.ts";
 import { encoder, hasContent, stop } from "./stream-state.ts";
 import type { StreamState } from "./stream-state.ts";
 
@@ -222,6 +223,16 @@ function stopAtEof(stream: StreamState): void {
   else stop(stream, "upstream-cut", brokenStream("the body ended without a terminal event"));
 }
 
+/** What of the counted output is delivered and paid where the stream ends before an event that is not. */
+export function deliveredPart(
+  { options, hold }: StreamState,
+  before: number,
+): Required<Pick<StreamEnd, "deliveredShare" | "paidTokens">> {
+  const { conversion, meter } = options;
+  const delivered = conversion ? conversion.writtenChars() : before;
+  return { deliveredShare: delivered / meter.state.textChars, paidTokens: hold.paidTokens };
+}
+
 /** Lengthens the hold for the event that is not surely paid, and goes on with it; or the stream ends before it. */
 export async function payAndGoOn(
   stream: StreamState,
@@ -231,15 +242,16 @@ export async function payAndGoOn(
   const { conversion } = options;
   const chars = options.meter.state.textChars;
   const isPaid = await hold.cover(chars);
+  // It may have been ended meanwhile; what is not paid stays so.
+  if (stream.end && !isPaid) return undefined;
+  const part = deliveredPart(stream, before);
   stream.unpaid = undefined;
-  // It may have been ended meanwhile.
   if (stream.end) return undefined;
   if (!isPaid) {
     stream.end = {
       reason: hold.shortOf,
       failure: undefined,
-      deliveredShare: (conversion ? conversion.writtenChars() : before) / chars,
-      paidTokens: hold.paidTokens,
+      ...part,
       first: stream.firstPassed,
       last: lastFrame(stream),
     };

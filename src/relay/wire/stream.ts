@@ -5,6 +5,7 @@ import { Failure } from "../../shared/failures.ts";
 import { completionTokens } from "../../shared/usage.ts";
 import { endOfLeaving, isCut } from "./stream-end.ts";
 import type { StreamEnd } from "./stream-end.ts";
+import { deliveredPart } from "./stream-pass.ts";
 import { hangUp, isReadDue, readOn, take, watch } from "./stream-read.ts";
 import { encoder, hasContent, newStreamState, stop } from "./stream-state.ts";
 import type { StreamOptions, StreamSource, StreamState } from "./stream-state.ts";
@@ -178,9 +179,11 @@ function handOn(stream: StreamState, sink: Sink, chunk: Uint8Array): void {
 }
 
 /** Says once how the stream ended, whoever comes to it first: its client, one that left, or the end of the process. */
-function report(stream: StreamState, end: StreamEnd): void {
+function report(stream: StreamState, reported: StreamEnd): void {
   if (stream.isReported) return;
   stream.isReported = true;
+  const { unpaid } = stream;
+  const end = unpaid ? { ...reported, ...deliveredPart(stream, unpaid.before) } : reported;
   stream.timers.clear(stream.watchTimer);
   hangUp(stream, end.reason);
   stream.ended.resolve(end);
@@ -214,7 +217,8 @@ async function leave(stream: StreamState): Promise<void> {
   let left = isCounted ? readOn.countedBytes : Number.POSITIVE_INFINITY;
   try {
     await stream.taking?.catch(() => undefined);
-    while (!stream.end && !(state.usage !== null && state.usageFinal)) {
+    // What came with the usage may still have to be paid.
+    while (!stream.end && (stream.unpaid || state.usage === null || !state.usageFinal)) {
       const chunk = await take(stream);
       left -= chunk?.length ?? 0;
       if (left < 0) break;

@@ -188,6 +188,11 @@ describe("two nodes on one PostgreSQL", () => {
     await a.accounts.tokenChanged(key.id);
     expect([owner.quota, key.remainQuota]).toEqual([700, 700]);
     await leasesAge(400);
+    // Nobody has renewed it; its node lives.
+    await a.ledger.maintain();
+    expect([owner.quota, key.remainQuota]).toEqual([700, 700]);
+    const { nodes } = a.db.t;
+    await a.db.orm.update(nodes).set({ leaseUntil: 1 }).where(eq(nodes.nodeId, "node-b"));
     const before = await announced();
     await a.ledger.maintain();
     expect([owner.quota, key.remainQuota]).toEqual([1000, 1000]);
@@ -319,6 +324,45 @@ describe("journal of one node", () => {
     expect(token).toMatchObject({ usedQuota: 18, reserved: 0, pending: 0 });
     expect(user).toMatchObject({ quota: RICH - 18, requestCount: 2, reserved: 0 });
     await books.close();
+  });
+
+  test.each(["CONNECTION_CLOSED", "ETIMEDOUT", "EHOSTUNREACH"])(
+    "a hold near zero whose commit was not answered (%s) is held once",
+    async (code) => {
+      const user = await books.addUser(100);
+      fault = async (run) => {
+        fault = undefined;
+        await run();
+        throw Object.assign(new Error("it broke"), { code });
+      };
+      const held = await books.ledger.reserve({ requestId: requestId(), user, token: undefined, amount: 5 });
+      await books.ledger.flush();
+      const { reservations } = books.db.t;
+      const rows = await books.db.orm.select({ amount: reservations.amount }).from(reservations);
+      expect(rows).toEqual([{ amount: 5 }]);
+      await held.settle(settlement(5));
+      await books.expectBalanced();
+      await books.close();
+    },
+  );
+
+  test("a start whose database goes away behind its connection waits until it is back", async () => {
+    await books.ledger.close();
+    let failures = 2;
+    const away = (db: Database): Database => ({
+      ...wrap(db),
+      t: new Proxy(db.t, {
+        get(tables, name) {
+          if (name === "rollupDays" && failures-- > 0)
+            throw Object.assign(new Error("refused"), { code: "ECONNREFUSED" });
+          return Reflect.get(tables, name) as unknown;
+        },
+      }),
+    });
+    const { dataDir, clock, database } = books;
+    const again = await openBooks({ dataDir, databaseUrl: database.databaseUrl, clock, wrap: away });
+    expect(failures).toBeLessThan(0);
+    await again.close();
   });
 
   test("a batch is one statement; where its function is gone it is made anew, and where the database takes none batches travel as before", async () => {

@@ -16,12 +16,14 @@ const CLAUDE = "claude-sonnet-4-5";
 const GEMINI = "gemini-2.0-flash";
 const GPT = "gpt-4.1-nano";
 const REASONER = "o4-mini";
+/** Served by the Responses API alone. */
+const CODEX = "gpt-5-codex";
 const BALANCE = 20_000;
 
 let g: Gateway;
 beforeAll(async () => {
   g = await startGateway({
-    channel: { type: 1, models: `${GPT},${REASONER},vectors,old,gpt-image-1,mapped` },
+    channel: { type: 1, models: `${GPT},${REASONER},${CODEX},vectors,old,gpt-image-1,mapped` },
   });
   for (const [type, models] of [
     [43, CHAT],
@@ -48,6 +50,7 @@ beforeAll(async () => {
     GEMINI,
     GPT,
     REASONER,
+    CODEX,
     "vectors",
     "old",
     "gpt-image-1",
@@ -101,6 +104,53 @@ const chat = (fields: Record<string, unknown>, headers: Record<string, string>) 
 /** Prompt of `HI` by the cheap count, a word and two frames; and what is held for it: its two letters may be two tokens. */
 const PROMPT = 7;
 const HELD = 8;
+
+describe("a limit below sixteen, which the Responses API refuses", () => {
+  const ask = (max_tokens: number, headers: Record<string, string>) =>
+    drained(g.post("/v1/messages", { model: CODEX, messages: HI, max_tokens }, headers));
+
+  test("is sent as sixteen by clients of other dialects, and held", async () => {
+    g.upstream.always(completeAnswer("openai-responses", 16));
+    const seen: unknown[] = [];
+    for (const limit of [1, 15, 16, 17]) {
+      const { headers } = await person(BALANCE);
+      const { amount } = await held(() => ask(limit, headers));
+      seen.push([lastBody()["max_output_tokens"], amount]);
+    }
+    const { headers } = await person(BALANCE);
+    const full = (await held(() => ask(16, headers))).amount;
+    expect(seen).toEqual([
+      [16, full],
+      [16, full],
+      [16, full],
+      [17, full + 4],
+    ]);
+    // The prompt counts as it is there, hardly less than was held for it.
+    const poor = await person(full - 10);
+    const asked = g.upstream.requests.length;
+    expect((await ask(1, poor.headers)).status).toBe(403);
+    expect(g.upstream.requests).toHaveLength(asked);
+  });
+
+  test.each<[string, object]>([
+    ["/v1/messages", { messages: HI, max_tokens: 500 }],
+    ["/v1/responses", { input: HI }],
+  ])(
+    "is not what a cap of %s comes to: such a call is refused, and told what it costs",
+    async (path, body) => {
+      g.upstream.always(completeAnswer("openai-responses", 16));
+      const { headers } = await person(BALANCE);
+      const under = (cap: number) =>
+        drained(g.post(path, { model: CODEX, ...body }, { ...headers, "x-max-quota": String(cap) }));
+      const least = Number(/(\d+) 额度/.exec((await under(40)).text)?.[1]);
+      expect(least).toBeGreaterThan(16 * 4);
+      expect((await under(least - 1)).status).toBe(402);
+      expect(g.upstream.requests).toHaveLength(0);
+      expect((await under(least)).status).toBe(200);
+      expect(lastBody()["max_output_tokens"]).toBe(16);
+    },
+  );
+});
 
 describe("thoughts that are billed unseen", () => {
   test.each([REASONER, "renamed"])(

@@ -95,8 +95,11 @@ export function withoutSilenced(table: Readonly<Record<string, number>>): Record
   );
 }
 
+/** Of chats with sound. Others have "-audio" in their names, too: they read text aloud, or write down what is said. */
+const isAudioChat = (name: string): boolean => has(name, "gpt-4o-audio", "gpt-4o-mini-audio", "gpt-audio");
+
 /** Models whose sound has a price by its family (billing reference, section 7); that of others costs what their text does. */
-const isSoundModel = (name: string): boolean => has(name, "-realtime", "-audio");
+const isSoundModel = (name: string): boolean => name.includes("-realtime") || isAudioChat(name);
 
 /** Price of an audio token over a text input token, where nobody listed it. */
 export function audioRatio(name: string): number {
@@ -104,7 +107,7 @@ export function audioRatio(name: string): number {
     if (name.endsWith("gpt-4o-realtime-preview")) return 8;
     return name.includes("gpt-4o-mini-realtime-preview") ? 10 / 0.6 : 20;
   }
-  if (name.includes("-audio")) {
+  if (isAudioChat(name)) {
     if (name.startsWith("gpt-4o-audio-preview")) return 16;
     return name.startsWith("gpt-4o-mini-audio-preview") ? 10 / 0.15 : 40;
   }

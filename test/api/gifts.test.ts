@@ -228,8 +228,8 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     // What was transferred and spent meanwhile is owed.
     const { users, credits } = app.deps.db.t;
     await app.deps.db.orm.update(users).set({ affQuota: 100 }).where(eq(users.id, user.id));
-    await back(other, "lost", () => ({ disputedMinor: 7300, isFinal: true }));
-    await back(other, "lost twice", () => ({ disputedMinor: 7300, isFinal: true }));
+    await back(other, "lost", () => ({ disputedMinor: 7300, lostMinor: 7300 }));
+    await back(other, "lost twice", () => ({ disputedMinor: 7300, lostMinor: 7300 }));
     expect(await rowOf(user.id)).toMatchObject({ affCount: 0, affQuota: 0, affHistoryQuota: 0, quota: -600 });
     const taken = await app.deps.db.orm.select().from(credits).where(eq(credits.userId, user.id));
     expect(taken.map(({ kind, amount, ref }) => [kind, amount, ref])).toEqual([

@@ -513,13 +513,14 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     ).toBe(-300_000);
     expect(await balance()).toBe(WALLET - 300_000 + Q);
     await use(200_000);
-    const dispute = (reason: string, disputedMinor: number) =>
+    const dispute = (reason: string, disputedMinor: number, lostMinor: number) =>
       takeBack(app.deps, { tradeNo: whole, eventId: `${whole}:${reason}`, reason }, () => ({
         disputedMinor,
+        lostMinor,
       }));
-    expect(await dispute("dispute", 7300)).toBe(0);
+    expect(await dispute("dispute", 7300, 0)).toBe(0);
     expect((await running()).map(({ status }) => status).toSorted()).toEqual(["active", "waiting"]);
-    expect(await dispute("dispute_lost", 7300)).toBe(-200_000);
+    expect(await dispute("dispute_lost", 7300, 7300)).toBe(-200_000);
     expect(await running()).toMatchObject([{ status: "active", trade_no: lost }]);
     expect(await balance()).toBe(WALLET - 300_000 - 200_000 + Q);
     // Refunded purchases do not count against a limit; the plan's own end changes nothing afterwards.

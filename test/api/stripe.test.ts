@@ -309,6 +309,67 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(await balance()).toBe(1000);
   });
 
+  test("two disputes of one payment take a part each, and each part ends by itself", async () => {
+    const session = await order();
+    await tell(COMPLETED, paid(session));
+    const part = (name: string, amount: number, status = "needs_response") => ({
+      id: `dp_${name}_of_${session.id}`,
+      payment_intent: session.payment_intent,
+      amount,
+      status,
+    });
+    const expectLeft = async (units: number, answer: number) =>
+      expect([await balance(), (await keyAnswers())[0]]).toEqual([1000 + units * UNIT, answer]);
+    await tell("charge.dispute.created", part("a", 300));
+    await tell("charge.dispute.created", part("b", 500));
+    await tell("charge.dispute.created", part("b", 500));
+    await expectLeft(2, 403);
+    await tell("charge.dispute.closed", part("b", 500, "won"));
+    await expectLeft(7, 403);
+    // Lost, and the account let in again by hand: the next one shuts it out once more.
+    await tell("charge.dispute.closed", part("a", 300, "lost"));
+    const { orders, paymentEvents, users } = app.deps.db.t;
+    await app.deps.db.orm.update(users).set({ flagged: false }).where(eq(users.id, buyer.id));
+    await app.deps.accounts.userChanged(buyer.id);
+    await tell("charge.dispute.closed", part("a", 300, "lost"));
+    await expectLeft(7, 200);
+    await tell("charge.dispute.created", part("c", 100));
+    await expectLeft(6, 403);
+    await tell("charge.dispute.closed", part("c", 100, "won"));
+    await tell("charge.refunded", { metadata: session.metadata, amount_refunded: 700 });
+    const tradeNo = session.client_reference_id ?? "";
+    const [row] = await app.deps.db.orm.select().from(orders).where(eq(orders.tradeNo, tradeNo));
+    expect([await balance(), row?.disputedMinor, row?.refundedMinor]).toEqual([1000, 300, 700]);
+    // Of events of older versions only the order says how much.
+    await app.deps.db.orm.update(paymentEvents).set({ report: "{}" }).where(eq(paymentEvents.tradeNo, tradeNo));
+    await app.deps.db.orm.update(orders).set({ refundedMinor: 0 }).where(eq(orders.tradeNo, tradeNo));
+    await tell("charge.dispute.created", part("d", 200));
+    await tell("charge.dispute.closed", part("d", 200, "won"));
+    const [kept] = await app.deps.db.orm.select().from(orders).where(eq(orders.tradeNo, tradeNo));
+    expect(kept?.disputedMinor).toBe(300);
+  });
+
+  test("a dispute that was told without its sum ends by what its end says, beside a newer one", async () => {
+    const session = await order();
+    await tell(COMPLETED, paid(session));
+    const part = (name: string, amount: number, status = "needs_response") => ({
+      id: `dp_${name}_of_${session.id}`,
+      payment_intent: session.payment_intent,
+      amount,
+      status,
+    });
+    await tell("charge.dispute.created", part("old", 300));
+    const { paymentEvents } = app.deps.db.t;
+    const ofOrder = eq(paymentEvents.tradeNo, session.client_reference_id ?? "");
+    await app.deps.db.orm.update(paymentEvents).set({ report: "{}" }).where(ofOrder);
+    await tell("charge.dispute.created", part("new", 200));
+    expect(await balance()).toBe(1000 + 5 * UNIT);
+    await tell("charge.dispute.closed", part("old", 300, "won"));
+    expect(await balance()).toBe(1000 + 8 * UNIT);
+    await tell("charge.dispute.closed", part("new", 200, "won"));
+    expect([await balance(), (await keyAnswers())[0]]).toEqual([1000 + 10 * UNIT, 200]);
+  });
+
   test("refunds that come all at once add up as if they came in order", async () => {
     const session = await order();
     await tell(COMPLETED, paid(session));

@@ -6,8 +6,8 @@ import type { Orm, Steps } from "../../db/database.ts";
 import type { OrderRow, PaymentDeps } from "./orders.ts";
 
 /**
- * A dispute that begins flags the account, the end of the last one lifts the flag; what changes neither touches nothing, so
- * that a flag which root lifted by hand stays lifted. Call in the ledger's transaction that changes the order, after it has changed.
+ * A dispute that begins flags the account, also beside another; the end of the last one lifts the flag. What changes neither
+ * touches nothing, so that a flag which root lifted by hand stays lifted. Call in the ledger's transaction that changes the order, after it has changed.
  */
 export function* disputeFlagSteps(
   tx: Orm,
@@ -15,7 +15,8 @@ export function* disputeFlagSteps(
   { userId, disputedMinor: before }: OrderRow,
   disputedMinor: number,
 ): Steps<void> {
-  if (before > 0 === disputedMinor > 0) return;
+  const isMore = disputedMinor > before;
+  if (!isMore && !(disputedMinor === 0 && before > 0)) return;
   const { orders, users } = deps.db.t;
   const [other] = yield* q(
     tx
@@ -24,11 +25,11 @@ export function* disputeFlagSteps(
       .where(and(eq(orders.userId, userId), gt(orders.disputedMinor, 0)))
       .limit(1),
   );
-  if (disputedMinor === 0 && other) return;
+  if (!isMore && other) return;
   yield* q(
     tx
       .update(users)
-      .set({ flagged: disputedMinor > 0 })
+      .set({ flagged: isMore })
       .where(and(eq(users.id, userId), isNull(users.deletedAt)))
       .returning({ id: users.id }),
   );

@@ -7,6 +7,7 @@ import type { Deps } from "../deps.ts";
 import { readerOf } from "../options/definitions.ts";
 import { int, money, text, url } from "../options/kinds.ts";
 import { currencyCode, webhookSecrets } from "../options/payment-kinds.ts";
+import { DISPUTE_LOST, DISPUTE_OPEN, DISPUTE_WON } from "./disputes.ts";
 import { tellDispute } from "./flags.ts";
 import { markExpired, markFailed, markPending, noteEvent, orderOf, receivePayment } from "./orders.ts";
 import type { OrderRow, Payment } from "./orders.ts";
@@ -338,7 +339,7 @@ async function takeFailedRefund(deps: RailDeps, at: number, refund: Stripe.Refun
   }));
 }
 
-/** Its beginning and its end may come in any order, and more than once. */
+/** Its beginning and its end may come in any order, and more than once; a payment may have several, of a part each. */
 async function takeDispute(deps: RailDeps, type: string, dispute: Stripe.Dispute): Promise<void> {
   const isOver = type === "charge.dispute.closed";
   // An inquiry is no dispute yet, and one that ends as such never was.
@@ -347,12 +348,15 @@ async function takeDispute(deps: RailDeps, type: string, dispute: Stripe.Dispute
   if (!order) return;
   const closed = `${dispute.id}:closed`;
   const isLost = isOver && dispute.status === "lost";
-  const disputedMinor = isOver && !isLost ? 0 : dispute.amount;
-  const reason = isOver ? (isLost ? "dispute_lost" : "dispute_won") : "dispute";
+  const mine = isOver && !isLost ? 0 : dispute.amount;
+  const reason = isOver ? (isLost ? DISPUTE_LOST : DISPUTE_WON) : DISPUTE_OPEN;
   const eventId = isOver ? closed : `${dispute.id}:created`;
   const unless = isOver ? "" : closed;
-  const event = { tradeNo: order.tradeNo, eventId, reason, unless };
-  await takeBack(deps, event, () => ({ disputedMinor, isFinal: isLost }));
+  const told = { id: dispute.id, amount: dispute.amount };
+  await takeBack(deps, { tradeNo: order.tradeNo, eventId, reason, unless, dispute: told }, ({ others }) => ({
+    disputedMinor: others.disputedMinor + mine,
+    lostMinor: others.lostMinor + (isLost ? mine : 0),
+  }));
   await tellDispute(deps, order);
 }
 

@@ -12,6 +12,8 @@ import { orderTakenBack } from "../logs/sentences.ts";
 import { quotaDisplay } from "../options/store.ts";
 import { refundOrdered } from "../plans/purchases.ts";
 import type { CreditSteps } from "../plans/purse.ts";
+import { otherDisputes } from "./disputes.ts";
+import type { Dispute, Disputed } from "./disputes.ts";
 import { disputeFlagSteps } from "./flags.ts";
 import { rewardAgainSteps, rewardBackSteps } from "./rewards.ts";
 import { lockedOrder, nowSeconds, PAYABLE } from "./orders.ts";
@@ -30,15 +32,11 @@ export interface FailedRefund {
 /** What of an order's money is not the site's any more, in minor units, from what was known of it under the row's lock. */
 type TakenBack = (known: {
   refundedMinor: number;
-  disputedMinor: number;
   moneyMinor: number;
   failed: readonly FailedRefund[];
-}) => {
-  refundedMinor?: number;
-  disputedMinor?: number;
-  /** What is disputed does not come back: the dispute is lost. */
-  isFinal?: boolean;
-};
+  /** By other disputes than the one that the event tells of. */
+  others: Disputed;
+}) => { refundedMinor?: number } & Partial<Disputed>;
 
 /**
  * A plan ends with the first money that went back, and what was used of it is owed once all of it did. While a dispute is
@@ -61,9 +59,10 @@ function* firstTimeSteps(
   tx: Orm,
   deps: PaymentDeps,
   order: OrderRow,
-  { eventId, reason, unless, failed }: Pick<TakenEvent, "eventId" | "reason" | "unless" | "failed">,
+  { eventId, reason, unless, failed, dispute }: TakenEvent,
 ): Steps<boolean> {
   const { paymentEvents } = deps.db.t;
+  const report = failed ?? dispute;
   const known = yield* q(
     tx
       .select({ id: paymentEvents.id })
@@ -82,7 +81,7 @@ function* firstTimeSteps(
         tradeNo: order.tradeNo,
         at: nowSeconds(deps),
         verdict: reason.slice(0, 64),
-        ...(failed ? { report: JSON.stringify(failed) } : {}),
+        ...(report ? { report: JSON.stringify(report) } : {}),
       })
       .returning({ id: paymentEvents.id }),
   );
@@ -127,6 +126,8 @@ interface TakenEvent {
   unless?: string;
   /** Of `REFUND_FAILED`: what came back. */
   failed?: FailedRefund;
+  /** Of a dispute's beginning or end: which, and how much. */
+  dispute?: Dispute;
 }
 
 /**
@@ -148,13 +149,14 @@ export async function takeBack(deps: PaymentDeps, event: TakenEvent, taken: Take
       throw new Failure("internal", "payment_event_early", { status: 503 });
     if (!(yield* firstTimeSteps(tx, deps, order, event))) return 0;
     endedPlan = order.kind === "plan";
-    const now = taken({ ...order, failed: yield* failedRefundSteps(tx, deps, order) });
+    const failed = yield* failedRefundSteps(tx, deps, order);
+    const others = yield* otherDisputes(tx, deps, order, event);
+    const now = taken({ ...order, failed, others });
     const refundedMinor = Math.min(order.moneyMinor, now.refundedMinor ?? order.refundedMinor);
     const disputedMinor = Math.min(order.moneyMinor, now.disputedMinor ?? order.disputedMinor);
     // An order in review is refunded without ever having been credited.
     const wasCredited = order.creditedAt > 0;
-    const isLost = reason === "dispute_lost" || (order.debitedQuota > 0 && disputedMinor > 0);
-    const lostMinor = isLost ? disputedMinor : 0;
+    const lostMinor = Math.min(disputedMinor, now.lostMinor ?? others.lostMinor);
     const debited = !wasCredited
       ? 0
       : order.kind === "plan"
@@ -184,7 +186,7 @@ export async function takeBack(deps: PaymentDeps, event: TakenEvent, taken: Take
       });
     const rewardWork = { tx, deps, credit, eventId };
     const cameBack = refundedMinor < order.refundedMinor || disputedMinor < order.disputedMinor;
-    if (refundedMinor + (now.isFinal ? disputedMinor : 0) >= order.moneyMinor)
+    if (refundedMinor + lostMinor >= order.moneyMinor)
       yield* rewardBackSteps(rewardWork, order);
     else if (cameBack && refundedMinor + disputedMinor < order.moneyMinor)
       yield* rewardAgainSteps(rewardWork, order);

@@ -97,8 +97,10 @@ function pricingOf(
   const spoken = own(tables.audioCompletionRatio, name) ?? audioCompletionRatio(name, completion, audio);
   // Prices that no ratio can say: of thoughts, of pictures in answers, of anything where input is free.
   const isRated = spoken === undefined || TOKEN_KINDS.some((kind) => rules?.[kind] !== undefined);
+  // None where the model has no price of its own: what is listed beside makes it no gift.
+  const row = callPrice === undefined && isRated ? rowIn(tables, name) : undefined;
   return {
-    rates: callPrice === undefined && isRated ? everyKind(rowIn(tables, name) ?? {}, name) : undefined,
+    rates: row && everyKind(row, name),
     callPrice,
     callUnit: callPrice === undefined ? undefined : rules?.unit,
     modelRatio,

@@ -156,6 +156,9 @@ describe("price lookup", () => {
       expect(lookupPrice(tables, name)).toBeUndefined();
     }
     expect(missingPrice(tables, "x").modelRatio).toBe(37.5);
+    // What is listed of its sound and thoughts alone is no price of the model, and makes it no gift.
+    for (const listed of [{ audioRatio: { x: 0 } }, { priceRules: { x: { thinking: 1 } } }])
+      expect(cost(missingPrice({ ...tables, ...listed }, "x"), 1, usage({ fresh: 2 })).quota).toBe(75);
   });
   test("a table entry that is no price counts as absent", () => {
     for (const bad of [Number.NaN, -1, Infinity, -0.01]) {
@@ -263,7 +266,9 @@ describe("output ratios by name", () => {
     ["gpt-4o-realtime-preview-2024-12-17", 20],
     ["gpt-4o-audio-preview-2024-10-01", 16],
     ["gpt-4o-mini-audio-preview", 10 / 0.15],
-    ["my-audio-model", 40],
+    ["gpt-audio", 40],
+    ["openai/gpt-4o-mini-audio", 40],
+    ["qwen-audio-3.1-tts-flash", 1],
     ["whisper-1", 1],
     ["gemini-2.5-pro", 1],
   ])("an audio token of %s is %d text tokens", (name, ratio) => {

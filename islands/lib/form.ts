@@ -2,6 +2,7 @@
 // Refuses to store secrets in drafts and to submit twice at once.
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { ApiFailure, LEAVING } from "./api.ts";
+import { user } from "./boot.ts";
 import { afterPress, watchPresses } from "./press.ts";
 
 export type Values = Record<string, unknown>;
@@ -14,6 +15,11 @@ export interface FormOptions<V extends Values> {
   validate?: (values: V) => Errors<V>;
   /** Keeps a draft in session storage under this key until the form is saved or closed. */
   draftKey?: string;
+  /**
+   * Keeps what was typed under this key where the session has run out, until the form is there again after the sign-in. Unlike
+   * a draft it is for what exists already, and survives nothing else.
+   */
+  awayKey?: string;
   /** Fields that never go into a draft. */
   secrets?: readonly (keyof V & string)[];
 }
@@ -40,10 +46,16 @@ function same(a: unknown, b: unknown): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }
 
-function readDraft<V extends Values>(key: string | undefined): Partial<V> | undefined {
+/** Of this account: another one may sign in instead. */
+const awayName = (key: string | undefined): string | undefined =>
+  key === undefined ? undefined : `${user.peek()?.id ?? 0} ${key}`;
+
+function readDraft<V extends Values>({ draftKey, awayKey }: FormOptions<V>): Partial<V> | undefined {
+  const key = draftKey ?? awayName(awayKey);
   if (key === undefined) return undefined;
   try {
     const text = sessionStorage.getItem(`draft ${key}`);
+    if (draftKey === undefined) dropDraft(key);
     return text ? (JSON.parse(text) as Partial<V>) : undefined;
   } catch {
     return undefined;
@@ -61,29 +73,31 @@ function dropDraft(key: string | undefined): void {
 
 /** Keeps what was typed, without secrets, when the page is left: for the login page or for good. */
 function useSavedDraft<V extends Values>(latest: { current: { values: V; options: FormOptions<V> } }): void {
-  const saveDraft = useCallback(() => {
+  const saveDraft = useCallback((isAway: boolean) => {
     const { values: current, options: now } = latest.current;
-    if (now.draftKey === undefined) return;
+    const key = now.draftKey ?? (isAway ? awayName(now.awayKey) : undefined);
+    if (key === undefined) return;
     const kept = Object.fromEntries(
       Object.entries(current).filter(
         ([name, value]) => !now.secrets?.includes(name) && !same(value, now.initial[name]),
       ),
     );
     try {
-      if (Object.keys(kept).length === 0) sessionStorage.removeItem(`draft ${now.draftKey}`);
-      else sessionStorage.setItem(`draft ${now.draftKey}`, JSON.stringify(kept));
+      if (Object.keys(kept).length === 0) sessionStorage.removeItem(`draft ${key}`);
+      else sessionStorage.setItem(`draft ${key}`, JSON.stringify(kept));
     } catch {
       // A full storage loses the draft, not the form.
     }
   }, []);
 
   useEffect(() => {
-    const onLeave = () => saveDraft();
-    window.addEventListener(LEAVING, onLeave);
-    window.addEventListener("pagehide", onLeave);
+    const onAway = () => saveDraft(true);
+    const onHide = () => saveDraft(false);
+    window.addEventListener(LEAVING, onAway);
+    window.addEventListener("pagehide", onHide);
     return () => {
-      window.removeEventListener(LEAVING, onLeave);
-      window.removeEventListener("pagehide", onLeave);
+      window.removeEventListener(LEAVING, onAway);
+      window.removeEventListener("pagehide", onHide);
     };
   }, [saveDraft]);
 }
@@ -106,7 +120,7 @@ export function useForm<V extends Values>(options: FormOptions<V>): Form<V> {
   latest.current = { values, options };
 
   useEffect(() => {
-    const draft = readDraft<V>(draftKey);
+    const draft = readDraft<V>(latest.current.options);
     setBase(initial);
     setValues(draft ? { ...initial, ...draft } : initial);
     setErrors({});

@@ -19,18 +19,23 @@ export interface RowByIdOptions<Row> {
 /** Undefined while no row is named, and until it is here. */
 export function useRowById<Row extends { id: number }>(options: RowByIdOptions<Row>): Row | undefined {
   const { id, rows, isReady = true } = options;
-  const [fetched, setFetched] = useState<Row>();
+  const [, setFetched] = useState<Row>();
   const latest = useRef(options);
   latest.current = options;
   const wanted = id !== undefined && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
   const listed = rows.find((row) => row.id === wanted);
+  /** What was shown last stays while the row is fetched: an action may have moved it out of the filter. */
+  const last = useRef<Row>(undefined);
+  if (listed) last.current = listed;
   const isAbsent = isReady && wanted !== undefined && listed === undefined;
   useEffect(() => {
     if (!isAbsent || wanted === undefined) return undefined;
     let isCurrent = true;
     latest.current.load(wanted).then(
       (row) => {
-        if (isCurrent) setFetched(row);
+        if (!isCurrent) return;
+        last.current = row;
+        setFetched(row);
       },
       (error: unknown) => {
         if (!isCurrent) return;
@@ -42,5 +47,6 @@ export function useRowById<Row extends { id: number }>(options: RowByIdOptions<R
       isCurrent = false;
     };
   }, [isAbsent, wanted]);
-  return listed ?? (fetched?.id === wanted ? fetched : undefined);
+  if (wanted === undefined) last.current = undefined;
+  return last.current?.id === wanted ? last.current : undefined;
 }

@@ -43,10 +43,35 @@ export function useQuery(): Query {
   return queryOf(address.value);
 }
 
+/** Ask whether what was typed may go; the last one is asked. */
+const guards: (() => Promise<boolean>)[] = [];
+
+/** Back and Forward are asked about first, until the guard is taken away again by what this returns. */
+export function guardLeaving(ask: () => Promise<boolean>): () => void {
+  guards.push(ask);
+  return () => void guards.splice(guards.lastIndexOf(ask), 1);
+}
+
 /** Keeps the signal in step with Back and Forward; once per page. Returns its end. */
 export function followHistory(): () => void {
-  const onPop = () => {
+  let isLetThrough = false;
+  const follow = () => {
     address.value = location.pathname + location.search;
+  };
+  const onPop = () => {
+    const ask = guards.at(-1);
+    if (ask === undefined || isLetThrough) {
+      isLetThrough = false;
+      follow();
+      return;
+    }
+    // The browser has gone already: the address comes back until somebody has answered.
+    history.pushState(null, "", address.peek());
+    void ask().then((yes) => {
+      if (!yes) return;
+      isLetThrough = true;
+      history.back();
+    });
   };
   window.addEventListener("popstate", onPop);
   return () => window.removeEventListener("popstate", onPop);

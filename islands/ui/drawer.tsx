@@ -12,6 +12,7 @@ import { keysText } from "../lib/keys.ts";
 import { confirm } from "./confirm.tsx";
 import { CopyButton } from "./copy-button.tsx";
 import { openLayer, toast, toastFailure } from "../lib/toasts.ts";
+import { guardLeaving } from "../lib/url-state.ts";
 
 export interface DrawerProps {
   isOpen: boolean;
@@ -97,21 +98,26 @@ function OpenDrawer({
     return () => window.removeEventListener("beforeunload", onUnload);
   }, [isDirty]);
 
-  const leave = async () => {
-    if (asking.current) return;
-    if (isDirty) {
-      asking.current = true;
-      const yes = await confirm({
-        title: t("form.leave.title"),
-        text: t("form.leave.text"),
-        action: t("form.leave.action"),
-        isDanger: true,
-      });
-      asking.current = false;
-      if (!yes) return;
-    }
-    onClose();
+  /** Once at a time: to the second question the answer is no. */
+  const mayLeave = async () => {
+    if (asking.current) return false;
+    if (!isDirty) return true;
+    asking.current = true;
+    const yes = await confirm({
+      title: t("form.leave.title"),
+      text: t("form.leave.text"),
+      action: t("form.leave.action"),
+      isDanger: true,
+    });
+    asking.current = false;
+    return yes;
   };
+  const leave = async () => {
+    if (await mayLeave()) onClose();
+  };
+  const latestMayLeave = useRef(mayLeave);
+  latestMayLeave.current = mayLeave;
+  useEffect(() => (isDirty ? guardLeaving(() => latestMayLeave.current()) : undefined), [isDirty]);
   useBeside(dialog, isBeside ? beside : undefined, () => void leave());
 
   return (

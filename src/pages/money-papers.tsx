@@ -44,7 +44,7 @@ export const receiptPage: Page = {
     const order = data as Order;
     const money = (text: string) => moneyText(text, order.currency);
     const [, status] = ORDER_STATUS[order.status] ?? ["off", "common.unknown"];
-    const left = Number(order.money) - Number(order.refunded);
+    const left = Math.max(0, Number(order.money) - Number(order.refunded) - Number(order.disputed));
     const places = order.money.split(".")[1]?.length ?? 0;
     return ReceiptView({
       t,
@@ -66,6 +66,10 @@ export const receiptPage: Page = {
         ],
         ...(isSum(order.refunded)
           ? ([[t("topup.receiptRefunded"), `−${money(order.refunded)}`]] as const)
+          : []),
+        // Lost, or not decided yet: the bank has taken it in either case.
+        ...(isSum(order.disputed)
+          ? ([[t("topup.receiptDisputed"), `−${money(order.disputed)}`]] as const)
           : []),
       ],
       total: [t("topup.receiptTotal"), money(left.toFixed(places))],

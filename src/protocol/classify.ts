@@ -160,6 +160,23 @@ export function readErrorBody(body: unknown): Omit<UpstreamError, "status"> {
   return found;
 }
 
+/** Whether it says anything of an error: some providers send an empty error object beside a good answer. */
+export function isError(error: unknown): boolean {
+  if (typeof error === "string") return error !== "";
+  return error === true || Object.values(asObject(error) ?? {}).some(saysSomething);
+}
+
+function saysSomething(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return Boolean(value);
+  return Object.keys(value).length > 0;
+}
+
+/** The same of a wire object whose answer stands in this member: in place of an answer an empty error is one. */
+export function hasError(wire: Readonly<Record<string, unknown>>, answer: string): boolean {
+  const { error } = wire;
+  return isError(error) || (Boolean(error) && wire[answer] === undefined);
+}
+
 /** Google answers 400 to a bad key, on its OpenAI-compatible address too; only the details say what it is. */
 function isBadGoogleKey(error: Readonly<Record<string, unknown>>): boolean {
   return asList(error["details"]).some((item) => asString(asObject(item)?.["reason"]) === BAD_GOOGLE_KEY);

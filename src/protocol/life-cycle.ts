@@ -14,6 +14,10 @@ export const SAYS_NOTHING: Readonly<Record<DialectName, (frame: WireFrame) => bo
   gemini: ({ data }) => asList(wireOf(data)?.["candidates"]).every(isEmptyCandidate),
 };
 
+/** Whether a whole chat completion, or an elder one, says anything by the same rule. */
+export const completionSays = (json: JsonObject): boolean =>
+  !asList(json["choices"]).every((choice) => isEmptyChoice(choice));
+
 /** Some proxies of Gemini put each chunk into a list. */
 function wireOf(data: string): JsonObject | undefined {
   const parsed = parseJson(data);

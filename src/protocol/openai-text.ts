@@ -1,6 +1,6 @@
 // Legacy completions, embeddings, moderations, images and other OpenAI-shaped answers that are only metered:
 // they go through as bytes, and only `usage`, `error` and (for estimates) the text length are read.
-import { upstreamFailure, readErrorBody } from "./classify.ts";
+import { isError, upstreamFailure, readErrorBody } from "./classify.ts";
 import type { Failure } from "../shared/failures.ts";
 import type { Usage } from "../shared/usage.ts";
 import { asList, asObject } from "./json.ts";
@@ -22,13 +22,6 @@ export function meterAnswer(body: unknown): AnswerMeter {
   const failure = isError(error) ? upstreamFailure({ status: 200, ...readErrorBody(body) }) : null;
   const usage = decodeUsage(wire?.["usage"]);
   return { usage, failure, textChars: usage ? 0 : outputLength(wire) };
-}
-
-/** Some providers send an empty error object beside a good answer. */
-function isError(error: unknown): boolean {
-  if (typeof error === "string") return error !== "";
-  const object = asObject(error);
-  return object !== undefined && Boolean(object["type"] || object["message"] || object["code"]);
 }
 
 function outputLength(wire: Record<string, unknown> | undefined): number {

@@ -13,6 +13,17 @@ const BY_CODE: ReadonlyMap<string, number> = new Map(
   ),
 );
 
+/** Minor units that a sum to be paid is a multiple of: Stripe takes sums of three places only where the last is 0. */
+export function currencyStep(code: string): number {
+  return currencyPlaces(code) === 3 ? 10 : 1;
+}
+
+/** The price of something for sale in minor units; undefined: not a sum that can be paid in this currency. */
+export function payableOf(text: string, currency: string): number | undefined {
+  const minor = minorOf(text, currency);
+  return minor === undefined || minor % currencyStep(currency) === 0 ? minor : undefined;
+}
+
 /** Places of the minor unit; undefined: not taken. Codes in either case. */
 export function currencyPlaces(code: string): number | undefined {
   return BY_CODE.get(code.toLowerCase());

@@ -205,6 +205,34 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     });
   });
 
+  test("what its document names elsewhere in the operator's networks is not asked", async () => {
+    const asked: string[] = [];
+    const inside = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.2",
+      fetch({ url }) {
+        asked.push(url);
+        return new Response("", { status: 404 });
+      },
+    });
+    const pointing = startForgingServer(() => nonce);
+    const comeBack = async () => {
+      const { url, browser } = await start();
+      const state = new URL(url).searchParams.get("state") ?? "";
+      return (await back(browser, new URLSearchParams({ code: "c", state }))).body;
+    };
+    try {
+      pointing.elsewhere = `http://127.0.0.2:${inside.port}`;
+      expect(await put("oidc.well_known", pointing.issuer + DOCUMENT)).toMatchObject({ success: true });
+      expect(await comeBack()).toMatchObject({ success: false, code: "oauth_exchange_failed" });
+      expect(asked).toEqual([]);
+    } finally {
+      await put("oidc.well_known", real.issuer + DOCUMENT);
+      await pointing.close();
+      await inside.stop(true);
+    }
+  });
+
   test("a discovery address is asked before it is stored, and speaks for itself alone", async () => {
     const before = app.deps.options.text("oidc.well_known");
     for (const address of [

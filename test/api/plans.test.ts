@@ -575,6 +575,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       [{ price: "7,3", currency: "CNY" }, "plan_price"],
       [{ price: "7.301", currency: "CNY" }, "plan_price"],
       [{ price: "7", currency: "XXX" }, "plan_price"],
+      [{ price: "7.005", currency: "KWD" }, "plan_price"],
       [{ duration_count: 0 }, "plan_duration"],
       [{ duration_count: 121 }, "plan_duration"],
       [{ group: "nowhere" }, "plan_group"],

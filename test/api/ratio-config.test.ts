@@ -1,7 +1,7 @@
 // The ratios that other instances read: closed by default, and read back they are the prices in force.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readSource } from "../../src/core/prices/sources/read.ts";
-import { everyKind, PRICE_MAPS, rowOf } from "../../src/shared/row-maps.ts";
+import { everyKind, PRICE_MAPS, putRow, rowOf } from "../../src/shared/row-maps.ts";
 import type { PriceMaps } from "../../src/shared/row-maps.ts";
 import { isSameRow } from "../../src/shared/price-row.ts";
 import { startTestApp } from "../support/app.ts";
@@ -45,6 +45,29 @@ describe.each(DATABASE_KINDS)("ratios for others on %s", (database) => {
       expect(theirs.when?.[0]).toMatchObject({ over: 200_000, set: { in: 2.5, out: 15, cache_read: 0.25 } });
     },
   );
+
+  test("no price is told lower than it is: what ratios cannot say is an expression, a price of seconds or pages is left out", async () => {
+    const { options } = app.deps;
+    await options.set("ExposeRatioEnabled", "true");
+    await options.set("QuotaPerUnit", "500000");
+    const maps = Object.fromEntries(
+      PRICE_MAPS.map((key) => [key, structuredClone(options.get(key))]),
+    ) as PriceMaps;
+    putRow(maps, "drawn", { in: 0.3, out: 2.5, image_out: 30 }, 500_000);
+    putRow(maps, "free-in", { in: 0, out: 2, when: [{ tier: "flex", times: 0.5 }] }, 500_000);
+    putRow(maps, "thought", { in: 1, out: 2, thinking: 8 }, 500_000);
+    putRow(maps, "by-second", { call: 0.1, unit: "second" }, 500_000);
+    putRow(maps, "by-picture", { call: 0.04, unit: "image" }, 500_000);
+    for (const key of PRICE_MAPS) await options.set(key, JSON.stringify(maps[key]));
+    const { text } = await app.call("GET", "/api/ratio_config");
+    const { rows, dropped } = readSource("ratio_config", text, 0);
+    expect(dropped).toEqual([]);
+    expect(rows.get("drawn")).toMatchObject({ in: 0.3, out: 2.5, image_out: 30 });
+    expect(rows.get("free-in")).toMatchObject({ in: 0, out: 2 });
+    expect(rows.get("thought")).toMatchObject({ in: 1, out: 8 });
+    expect(rows.get("by-picture")).toEqual({ call: 0.04 });
+    expect(rows.has("by-second")).toBe(false);
+  });
 
   function withoutRules(row: ReturnType<typeof rowOf>) {
     const { when: _, tools: __, unit: ___, ...rest } = row ?? {};

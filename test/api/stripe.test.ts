@@ -160,6 +160,12 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(await balance()).toBe(1000 + 10 * UNIT);
   });
 
+  test("a sum of three places is one that Stripe takes: the last is 0", async () => {
+    await set("StripeCurrency", "kwd");
+    await set("StripeUnitPrice", "0.3078");
+    expect(await order()).toMatchObject({ amount_total: 3080, currency: "kwd" });
+  });
+
   test("unpaid waits; paid, failed and over are what they say, in any order", async () => {
     const session = await order();
     await tell(COMPLETED, session);
@@ -473,6 +479,13 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const page = await (await fetch(app.url + path, { headers })).text();
     const there = new Date(clock.nowMs() + 9 * HOUR_MS).toISOString().slice(0, 19).replace("T", " ");
     expect(page).toContain(`${there} (Asia/Tokyo)`);
+    // What a dispute took is no part of what was paid.
+    const dispute = { id: "dp_receipt", payment_intent: session.payment_intent, amount: 400, status: "lost" };
+    await tell("charge.dispute.closed", dispute);
+    const left = await (await fetch(app.url + path, { headers })).text();
+    expect(left).toMatch(/银行拒付扣回|Charged back by the bank/);
+    expect(left).toMatch(/−[^<]*4\.00/);
+    expect([page.includes("6.00"), left.includes("6.00")]).toEqual([false, true]);
   });
 
   test("no secret of a rail leaves the house: options, orders, what the rail said, logs, statement, status", async () => {

@@ -1,6 +1,6 @@
 // The channel editor: types and what they rewrite, keys, models fetched and compared, settings without JSON, saving with a test.
 import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { screen, within } from "@testing-library/react";
+import { act, screen, within } from "@testing-library/react";
 import {
   bodyOf,
   changedBody,
@@ -9,6 +9,7 @@ import {
   valuesOf,
   wrongNetworks,
 } from "../../islands/screens/channel/values.ts";
+import { setQuery } from "../../islands/lib/url-state.ts";
 import { calls, channel, done, openChannels, ROWS, rowOf, writes } from "./channel-fixture.ts";
 import type { OpenOptions } from "./channel-fixture.ts";
 import enFailure from "../../locales/en/failure.json";
@@ -339,6 +340,21 @@ describe("saving", () => {
     await press(island, "保存");
     expect(screen.getByText("你似乎并没有修改什么")).toBeTruthy();
     expect(writes(island)).toEqual([]);
+  });
+
+  test("what is typed stays where the channel leaves the filter, or the page, that the list shows", async () => {
+    const island = await openEditor({ url: "/channel?edit=4" });
+    await island.user.type(field(/^Name/), " typed");
+    const row = Promise.withResolvers<unknown>();
+    island.answer("GET /api/channel/4", () => row.promise);
+    island.answer("GET /api/channel/search", { success: true, data: ROWS.slice(0, 1), total: 1 });
+    act(() => setQuery({ status: "disabled" }));
+    await done();
+    expect(rowOf("alpha")).toBeTruthy();
+    expect(field(/^Name/).value).toBe("delta typed");
+    row.resolve({ success: true, data: ROWS[3] });
+    await done();
+    expect(field(/^Name/).value).toBe("delta typed");
   });
 
   test("save and test saves first, then tests what was saved", async () => {

@@ -12,14 +12,21 @@ interface Props {
   onSave?: (values: object, changed: object) => Promise<void>;
   onClose?: () => void;
   name?: string;
+  /** It exists already: a draft is kept for the time of a sign-in alone. */
+  isAway?: boolean;
 }
 
-function Editor({ onSave = async () => undefined, onClose = () => undefined, name = "alpha" }: Props) {
+function Editor({
+  onSave = async () => undefined,
+  onClose = () => undefined,
+  name = "alpha",
+  isAway,
+}: Props) {
   const [isOpen, setOpen] = useState(false);
   const form = useForm({
     initial: { name, priority: 3 as number | undefined, key: "", isOn: true },
     secrets: ["key"],
-    draftKey: "test",
+    ...(isAway ? { awayKey: "test" } : { draftKey: "test" }),
     validate: (values) => (values.name === "" ? { name: "Required" } : {}),
   });
   return (
@@ -229,5 +236,26 @@ describe("leaving", () => {
     await again.user.click(screen.getByRole("button", { name: "Open" }));
     expect((field("Name") as HTMLInputElement).value).toBe("alpha9");
     expect((field("Key") as HTMLInputElement).value).toBe("");
+  });
+
+  test("of what exists already it is kept until the form is there again, once, and for the same account", async () => {
+    const island = await open({ isAway: true });
+    await island.user.type(field("Name"), "9");
+    await island.user.type(field("Key"), "sk-secret");
+    window.dispatchEvent(new Event("pagehide"));
+    expect(sessionStorage.length).toBe(0);
+    window.dispatchEvent(new Event(LEAVING));
+    expect(sessionStorage.getItem("draft 7 test")).toBe('{"name":"alpha9"}');
+    const reopened = async (id: number) => {
+      const again = renderPart(<Editor isAway />, { user: { id } });
+      await again.user.click(screen.getByRole("button", { name: "Open" }));
+      const { value } = field("Name") as HTMLInputElement;
+      again.unmount();
+      return value;
+    };
+    island.unmount();
+    expect(await reopened(8)).toBe("alpha");
+    expect(await reopened(7)).toBe("alpha9");
+    expect(await reopened(7)).toBe("alpha");
   });
 });

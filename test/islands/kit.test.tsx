@@ -1,5 +1,5 @@
 // The smaller parts of the kit as people meet them: pages, ranges, tabs, words with meaning, pictures, fields, table extras.
-import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { act, fireEvent, screen, within } from "@testing-library/react";
 import { useState } from "react";
 import { useForm } from "../../islands/lib/form.ts";
@@ -434,6 +434,45 @@ describe("fields", () => {
     await user.selectOptions(screen.getByLabelText("Group"), "vip");
     expect(document.querySelector("output")?.textContent).toBe('{"note":"a\\nb","group":"vip"}');
     expect(screen.getByText("2 set")).toBeTruthy();
+  });
+});
+
+describe("leaving a drawer", () => {
+  test("Back asks once where something was typed, and stays or goes as it is answered", async () => {
+    const went: string[] = [];
+    const back = spyOn(history, "back").mockImplementation(() => {
+      went.push("back");
+      pressBack();
+    });
+    const pressBack = () => {
+      history.replaceState(null, "", "/list");
+      window.dispatchEvent(new PopStateEvent("popstate"));
+    };
+    function Listed() {
+      return useQuery().edit ? (
+        <Drawer isOpen isDirty title="Edit" onClose={() => went.push("closed")}>
+          <input aria-label="Field" />
+        </Drawer>
+      ) : null;
+    }
+    const { user } = renderPart(<Listed />, { url: "/list?edit=1" });
+    await user.type(screen.getByLabelText("Field"), "typed");
+    const answer = async (name: string) => {
+      await user.click(await screen.findByRole("button", { name }));
+      await settle();
+    };
+    act(pressBack);
+    await screen.findByText("Discard unsaved changes?");
+    act(pressBack);
+    expect(location.pathname + location.search).toBe("/list?edit=1");
+    await answer("Cancel");
+    expect(screen.getByLabelText<HTMLInputElement>("Field").value).toBe("typed");
+    expect(went).toEqual([]);
+    act(pressBack);
+    await answer("Discard changes");
+    expect(went).toEqual(["back"]);
+    expect(screen.queryByLabelText("Field")).toBeNull();
+    back.mockRestore();
   });
 });
 

@@ -150,8 +150,16 @@ describe("drafts", () => {
     expect(puts(island)[0]).toMatchObject({ id: 3, version: 1 });
     expect(drawer.textContent).toContain("Somebody changed the draft “Autumn” meanwhile.");
     expect(desk.changes.value).toHaveLength(3);
-    await island.user.click(within(drawer).getByRole("button", { name: "Save as a new draft" }));
+    const saved = Promise.withResolvers<unknown>();
+    island.answer("POST /api/price/drafts", () => saved.promise);
+    const again = within(drawer).getByRole<HTMLButtonElement>("button", { name: "Save as a new draft" });
+    await island.user.click(again);
+    await island.user.click(again);
+    saved.resolve(ok(draftRow({ id: 9, title: "Autumn" })));
     await settled();
+    expect(
+      island.requests.filter(({ method, path }) => method === "POST" && path.endsWith("/drafts")),
+    ).toHaveLength(1);
     expect(desk.draft.value?.id).toBe(9);
   });
 

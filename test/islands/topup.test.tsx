@@ -98,6 +98,18 @@ describe("redeeming", () => {
     expect(island.requests.at(-1)).toMatchObject({ path: "/api/log/self", query: { type: "1" } });
   });
 
+  test("codes that are typed while others are redeemed stay in the field", async () => {
+    const island = open();
+    const answer = Promise.withResolvers<unknown>();
+    island.answer("POST /api/user/topup/batch", () => answer.promise);
+    await island.user.type(field(), "aaaa1111 bbbb2222");
+    await island.user.keyboard("{Control>}{Enter}{/Control}");
+    await island.user.type(field(), " dddd4444");
+    answer.resolve({ success: true, data: [line("aaaa1111", 500_000), line("bbbb2222", 0, "no such code")] });
+    await settle();
+    expect((field() as HTMLTextAreaElement).value).toBe("bbbb2222\ndddd4444");
+  });
+
   test("nothing and too many are refused before the server, in the specification's words", async () => {
     const island = open({ language: "zh" });
     await island.user.click(screen.getByRole("button", { name: "兑换余额" }));

@@ -124,6 +124,8 @@ export interface ForgingServer {
   forgery: Forgery;
   /** Claims of another issuer in the discovery document. */
   documentIssuer: string;
+  /** In place of its own, where its document says that the rest is. */
+  elsewhere: string;
   close(): Promise<void>;
 }
 
@@ -142,7 +144,7 @@ export function startForgingServer(nonce: () => string): ForgingServer {
   const publicPem = publicKey.export({ type: "spki", format: "pem" }).toString();
   const { key_ops: _ops, ext: _ext, ...jwk } = publicKey.export({ format: "jwk" }) as Record<string, unknown>;
   const kid = createHash("sha256").update(publicPem).digest("hex").slice(0, 8);
-  const stand: Pick<ForgingServer, "forgery" | "documentIssuer"> = { forgery: {}, documentIssuer: "" };
+  const stand: Omit<ForgingServer, "issuer" | "close"> = { forgery: {}, documentIssuer: "", elsewhere: "" };
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -152,9 +154,9 @@ export function startForgingServer(nonce: () => string): ForgingServer {
         return Response.json({
           issuer: stand.documentIssuer || issuer,
           authorization_endpoint: `${issuer}/authorize`,
-          token_endpoint: `${issuer}/token`,
-          jwks_uri: `${issuer}/jwks`,
-          userinfo_endpoint: `${issuer}/me`,
+          token_endpoint: `${stand.elsewhere || issuer}/token`,
+          jwks_uri: `${stand.elsewhere || issuer}/jwks`,
+          userinfo_endpoint: `${stand.elsewhere || issuer}/me`,
           response_types_supported: ["code"],
           subject_types_supported: ["public"],
           id_token_signing_alg_values_supported: ["RS256", "HS256", "none"],

@@ -115,7 +115,8 @@ export default function ChannelDrawer({
   const [initial] = useState(() => (row ? valuesOf(row) : NEW_CHANNEL));
   const form = useForm<ChannelValues>({
     initial,
-    ...(isNew ? { draftKey: "channel", secrets: ["key", "other", "proxy"] as const } : {}),
+    ...(row ? { awayKey: `channel ${row.id}` } : { draftKey: "channel" }),
+    secrets: ["key", "other", "proxy", ...(row ? (["headerOverride", "otherSettings"] as const) : [])],
     validate: (values) => problemsOf(t, values, isNew),
   });
   const { values, set } = form;

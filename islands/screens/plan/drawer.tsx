@@ -7,7 +7,7 @@ import {
   PLAN_UNITS,
 } from "../../../src/shared/plan-terms.ts";
 import type { PlanReset, PlanStack, PlanUnit } from "../../../src/shared/plan-terms.ts";
-import { minorOf } from "../../../src/shared/currencies.ts";
+import { payableOf } from "../../../src/shared/currencies.ts";
 import { api, call } from "../../lib/api.ts";
 import { useForm } from "../../lib/form.ts";
 import type { Form } from "../../lib/form.ts";
@@ -114,9 +114,9 @@ export default function PlanDrawer({ row, groups, currency, onClose, onSaved }: 
   const initial = valuesOf(row, currency);
   const form = useForm<PlanValues>({
     initial,
-    ...(row ? {} : { draftKey: "plan" }),
+    ...(row ? { awayKey: `plan ${row.id}` } : { draftKey: "plan" }),
     validate: ({ title, price, currency: code, wallet_price: units, quota }) => {
-      const minor = price.trim() === "" ? 0 : minorOf(price.trim(), code.trim());
+      const minor = price.trim() === "" ? 0 : payableOf(price.trim(), code.trim());
       return {
         ...(title.trim() === "" ? { title: t("plans.noTitle") } : {}),
         ...(minor === undefined || (price.trim() !== "" && minor === 0)

@@ -50,8 +50,7 @@ export default function SaveDraft({ desk, onClose }: SaveDraftProps) {
   };
   const saveAsNew = async () => {
     try {
-      await save(form.values, true);
-      onClose();
+      if (await form.submit((values) => save(values, true))) onClose();
     } catch (error) {
       toastFailure(error, "save");
     }
@@ -77,7 +76,12 @@ export default function SaveDraft({ desk, onClose }: SaveDraftProps) {
       }}
       actions={
         draft ? (
-          <button type="button" className="btn btn-default" onClick={() => void saveAsNew()}>
+          <button
+            type="button"
+            className="btn btn-default"
+            disabled={form.isBusy}
+            onClick={() => void saveAsNew()}
+          >
             {t("plan.draft.saveNew")}
           </button>
         ) : null

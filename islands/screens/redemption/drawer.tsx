@@ -45,7 +45,7 @@ function CodeForm({ row, onClose, onSaved }: CodeDrawerProps) {
     initial: row
       ? { name: row.name, quota: row.quota, count: 1, expires: localText(row.expired_time) }
       : NEW_CODE,
-    ...(row ? {} : { draftKey: "redemption" }),
+    ...(row ? { awayKey: `redemption ${row.id}` } : { draftKey: "redemption" }),
     validate: ({ name, quota, count, expires }) => ({
       ...(charactersIn(name.trim()) > MAX_CODE_NAME ? { name: t("redemption.badName") } : {}),
       ...(quota === undefined || !(quota > 0) ? { quota: t("redemption.badQuota") } : {}),

@@ -67,7 +67,7 @@ export default function TokenDrawer({ row, isOpen, onClose, onSaved, data }: Tok
   const [isBadDate, setBadDate] = useState(false);
   const form = useForm<TokenValues>({
     initial: row ? valuesOf(row) : { ...NEW_TOKEN, group: firstGroup(data) },
-    ...(isNew ? { draftKey: "token" } : {}),
+    ...(row ? { awayKey: `token ${row.id}` } : { draftKey: "token" }),
     validate: validator(t, isNew, isBadDate),
   });
   const { values } = form;

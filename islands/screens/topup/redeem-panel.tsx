@@ -49,9 +49,9 @@ function useRedemption(onCredited: (quota: number) => void, onRefused: () => voi
       onCredited(sum);
       toast({ key: "redeemed", text: t("topup.redeemed", { amount: formatQuota(sum) }) });
     }
-    // What failed stays in the field, to be looked at.
-    const failed = found.filter((result) => !result.success);
-    setText(failed.map((result) => result.key).join("\n"));
+    // What failed stays in the field, to be looked at; so does what was typed meanwhile.
+    const failed = found.filter((result) => !result.success).map(({ key }) => key);
+    setText((now) => [...failed, ...codesOf(now).filter((key) => !keys.includes(key))].join("\n"));
     if (sum === 0) onRefused();
   };
   return {

@@ -47,8 +47,9 @@ function UserForm({ row, groups, onClose, onSaved }: UserDrawerProps) {
   const isNew = row === undefined;
   const form = useForm<UserValues>({
     initial: valuesOf(row),
-    secrets: ["password"],
-    ...(isNew ? { draftKey: "user" } : {}),
+    // A balance is not changed by what somebody typed before.
+    secrets: ["password", "amount", "reason"],
+    ...(isNew ? { draftKey: "user" } : { awayKey: `user ${row.id}` }),
     validate(values) {
       const found = { ...accountProblems(values, isNew), ...(row ? changeProblems(row.quota, values) : {}) };
       const said = Object.fromEntries(Object.entries(found).map(([name, key]) => [name, t(key)]));

@@ -44,6 +44,8 @@ import type { LedgerStore } from "./store.ts";
 const DATABASE_WAIT_MS = 10_000;
 /** So long after one node found the database in an older state the others have found it too, and entered what it lacks. */
 const FALL_MS = 2000;
+/** So soon a step looks again whether open holds are taken. */
+const AGAIN_MS = 100;
 const LONE_NODE = { nodes: 1, rank: 0 };
 
 /** The ledger with what the process itself needs of it. */
@@ -104,12 +106,11 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   const journal = watchJournal(opened, { monotonicMs, synced: deps.synced ?? (() => undefined) });
   const lease = await takeLease(deps);
   const outage = db.client ? undefined : createOutageWatch({ ...deps, monotonicMs });
-  let falls = 0;
-  let fellAtMs = -Infinity;
+  const open: HoldKeeper["open"] = new IndexedSet();
+  const falls = createFalls(monotonicMs);
   const fellBack = (fall: Fall): void => {
-    falls++;
-    fellAtMs = monotonicMs();
     deps.fellBack?.(fall);
+    falls.saw(shared?.takeAgain(open));
   };
   const { store, gate, doubt } = openStore(
     { ...deps, databaseWaitMs, monotonicMs, fellBack },
@@ -129,7 +130,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
         applied: () => journal.lastPosition - store.backlog(),
         writtenAt: () => lease.writtenAt,
         noticed: doubt,
-        waitMs: () => Math.max(0, fellAtMs + FALL_MS - monotonicMs()),
+        waitMs: falls.waitMs,
       },
       refusal: (shortage, least) => refusalOf(options, shortage, least),
     });
@@ -143,7 +144,6 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
   if (outage) await atStart(() => outage.start());
   if (shared) await atStart(() => shared.releaseOwn());
 
-  const open: HoldKeeper["open"] = new IndexedSet();
   let isClosed = false;
   const ofQueue = { accounts, logger, journal, lease, store, health, open, isClosed: () => isClosed };
   const queue = createSettlementQueue(ofQueue);
@@ -196,7 +196,7 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       const waiting = store.backlog();
       const oldestMs = journal.oldestMs(journal.lastPosition - waiting);
       const refused = queue.lost() + journal.refused();
-      return { waiting, oldestMs, refused, early: gate?.early() ?? 0, falls };
+      return { waiting, oldestMs, refused, early: gate?.early() ?? 0, falls: falls.count() };
     },
     place: () => outage?.place() ?? LONE_NODE,
     entered,
@@ -213,6 +213,25 @@ export async function createLedger(deps: LedgerDeps): Promise<LedgerService> {
       journal.close();
       await lease.release(isWhole);
     },
+  };
+}
+
+/** How often the database was found in an older state, and how long nobody may take of balances that lack what was spent since. */
+function createFalls(monotonicMs: () => number) {
+  let count = 0;
+  let seenAtMs = -Infinity;
+  let takingAgain = 0;
+  return {
+    count: () => count,
+    /** `again`: until what open holds had taken is taken again. */
+    saw(again: Promise<void> | undefined): void {
+      count++;
+      seenAtMs = monotonicMs();
+      if (!again) return;
+      takingAgain++;
+      void again.finally(() => takingAgain--);
+    },
+    waitMs: () => Math.max(takingAgain > 0 ? AGAIN_MS : 0, seenAtMs + FALL_MS - monotonicMs()),
   };
 }
 

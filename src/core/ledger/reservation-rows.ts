@@ -125,17 +125,53 @@ export function* takeSteps(
       sql`update tokens set remain_quota = remain_quota - ${amount}::bigint where id = ${tokenId}`,
     );
   // A row that its lease has returned meanwhile is begun anew: its settlement gives back what stands there.
-  yield* rows(
-    tx,
-    sql`insert into reservations as r (request_id, user_id, token_id, amount, node_id, expires_at)
-      values (${row.key}, ${userId}, ${tokenId}, ${amount}, ${nodeId}, ${LEASE_END})
-      on conflict (request_id) do update set amount = r.amount + excluded.amount`,
-  );
+  yield* rows(tx, addToRow(nodeId, { ...row, amount }));
   return {
     amount,
     quota: quota - amount,
     remainQuota: remainQuota === undefined ? undefined : remainQuota - amount,
   };
+}
+
+/**
+ * Takes what open holds took before an older state of the database was put back, as far as that does not have it: their rows are
+ * written again, and their amounts leave the balances again. `isOpen` is asked when the accounts are locked: what is settled by
+ * then closes no row any more.
+ */
+export function* takeAgainSteps(
+  tx: Orm,
+  nodeId: string,
+  holds: readonly DurableHold[],
+  isOpen: (key: string) => boolean,
+): Steps<void> {
+  yield* lockRows(tx, "users", new Set(holds.map((hold) => hold.userId)));
+  yield* lockRows(tx, "tokens", new Set(holds.flatMap((hold) => hold.tokenId || [])));
+  const open = holds.filter((hold) => isOpen(hold.key));
+  const keys = JSON.stringify(open.map((hold) => hold.key));
+  const found = yield* rows(
+    tx,
+    sql`select request_id, user_id, token_id, amount from reservations
+      where request_id in (select value from json_array_elements_text(${keys}::json))`,
+  );
+  const there = new Map(found.map(holdOf).map((hold) => [hold.key, hold.amount]));
+  for (const { key, amount, userId, tokenId } of open) {
+    const missing = amount - (there.get(key) ?? 0);
+    if (missing <= 0) continue;
+    yield* rows(tx, sql`update users set quota = quota - ${missing}::bigint where id = ${userId}`);
+    if (tokenId !== 0)
+      yield* rows(
+        tx,
+        sql`update tokens set remain_quota = remain_quota - ${missing}::bigint where id = ${tokenId}`,
+      );
+    yield* rows(tx, addToRow(nodeId, { key, amount: missing, userId, tokenId }));
+  }
+}
+
+/** Adds the amount to the row, which is made where there is none. */
+function addToRow(nodeId: string, { key, amount, userId, tokenId }: DurableHold): SQL {
+  return sql`insert into reservations as r (request_id, user_id, token_id, amount, node_id, expires_at)
+    values (${key}, ${userId}, ${tokenId}, ${amount}, ${nodeId}, ${LEASE_END})
+    on conflict (request_id) do update set amount = r.amount + excluded.amount`;
 }
 
 /**

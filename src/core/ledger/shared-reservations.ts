@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { Failure } from "../../shared/failures.ts";
 import { MAX_QUOTA } from "../../shared/money.ts";
+import { readWhenBack } from "../../db/away.ts";
 import type { Database } from "../../db/database.ts";
 import type { Clock, Deps, Ledger, ReserveRequest } from "../deps.ts";
 import { within } from "../kit/deadline.ts";
@@ -20,6 +21,7 @@ import {
   renewLeases,
   returnReservations,
   sumOfRows,
+  takeAgainSteps,
 } from "./reservation-rows.ts";
 import type { Payers, Shortage } from "./reservation-rows.ts";
 import { createTaker } from "./reservation-take.ts";
@@ -33,6 +35,8 @@ const TRUSTED_CALLS = 1000;
 /** One US dollar at the default unit: a single long answer may cost that much more than what was reserved for it. */
 const TRUST_FLOOR = 500_000;
 const OPEN_SUM_MS = 1000;
+/** So long a database that fell back may be away again until open holds are taken once more; their calls are over by then. */
+const TAKE_AGAIN_MS = 600_000;
 const MAX_OPEN_SUMS = 10_000;
 
 export interface SharedReservations {
@@ -42,13 +46,15 @@ export interface SharedReservations {
   /** Lengthens the hold durably; where the database stays silent memory decides. Never rejects. */
   lengthen(hold: Hold, more: number, keeper: HoldKeeper): Promise<number>;
   renew(keys: readonly string[]): Promise<void>;
+  /** An older state of the database was put back: takes again what open holds had taken. Never rejects. */
+  takeAgain(open: Iterable<Hold>): Promise<void>;
   /** Gives back what an earlier run of this node held: call before the first reservation. */
   releaseOwn(): Promise<void>;
   /** Gives back what any dead node held. */
   releaseExpired(): Promise<void>;
 }
 
-export interface SharedReservationsDeps extends Pick<Deps, "clock">, TakerDeps {
+export interface SharedReservationsDeps extends Pick<Deps, "clock" | "logger">, TakerDeps {
   /** Longest wait for one answer of the database, in milliseconds. */
   databaseWaitMs: number;
   /** What memory may trust of the balances. */
@@ -141,11 +147,40 @@ export function createSharedReservations(deps: SharedReservationsDeps): SharedRe
       return trusted;
     },
     renew: (keys) => renewLeases(db, keys),
+    takeAgain: (open) => takeAgain(deps, open),
     releaseOwn: () => returnReservations(deps, isOfNode(nodeId)),
     async releaseExpired() {
       if (await areAnyExpired(db.orm)) await returnReservations(deps, isExpired(nodeId));
     },
   };
+}
+
+/** Until the database has them; what is settled meanwhile needs no row any more. */
+async function takeAgain(
+  { db, nodeId, accounts, logger }: SharedReservationsDeps,
+  open: Iterable<Hold>,
+): Promise<void> {
+  const held = new Map<string, Hold>();
+  for (const hold of open) if (hold.durable) held.set(hold.durable.key, hold);
+  if (held.size === 0) return;
+  const isOpen = (key: string): boolean => held.get(key)?.isClosed === false;
+  const holds = (): DurableHold[] => [...held.values()].flatMap(({ durable }) => durable ?? []);
+  const users = new Set([...held.values()].map(({ user }) => user.id));
+  const tokens = new Set(holds().flatMap(({ tokenId }) => tokenId || []));
+  try {
+    await readWhenBack(TAKE_AGAIN_MS, async () => {
+      const endWrite = accounts.beginWrite([...users], [...tokens]);
+      try {
+        await db.atomic((tx) => takeAgainSteps(tx, nodeId, holds(), isOpen));
+      } finally {
+        endWrite();
+      }
+    });
+    await accounts.usersCharged([...users]);
+    for (const id of tokens) await accounts.tokenCharged(id);
+  } catch (error) {
+    logger.warn("open reservations could not be taken again", { error: String(error) });
+  }
 }
 
 function payersOf({ user, token }: Pick<ReserveRequest, "user" | "token">): Payers {

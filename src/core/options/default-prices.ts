@@ -218,6 +218,8 @@ export const defaultModelPrice: Readonly<Record<string, number>> = {
   mj_upscale: 0.05,
   swap_face: 0.05,
   mj_upload: 0.05,
+  // What consoles offer; the call is charged as mj_upload.
+  mj_uploads: 0.05,
 };
 
 /** Price of cached input over fresh input; absent = 1. */

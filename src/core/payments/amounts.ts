@@ -4,7 +4,7 @@ import { displayType, isInCurrency } from "../options/display.ts";
 import { refuse } from "../../shared/failures.ts";
 import { isQuota, MAX_QUOTA } from "../../shared/money.ts";
 import type { Deps, UserAccount } from "../deps.ts";
-import { currencyPlaces } from "../../shared/currencies.ts";
+import { currencyPlaces, currencyStep } from "../../shared/currencies.ts";
 import { decimalOf, decimalOfNumber, over, roundedHalfUp, times } from "../../shared/decimal.ts";
 import type { Fraction } from "../../shared/decimal.ts";
 
@@ -68,7 +68,7 @@ function discountFor(steps: Readonly<Record<string, number>>, amount: Fraction):
 }
 
 /**
- * money = dollars × price × group ratio (0 → 1) × discount, half up in the currency's minor unit; quota = dollars ×
+ * money = dollars × price × group ratio (0 → 1) × discount, half up in what the currency is paid in; quota = dollars ×
  * QuotaPerUnit, or the units exactly where units were asked for. Throws Failures `topup_amount_invalid`,
  * `topup_amount_low`, `topup_amount_high`, `topup_money_low`, `quota_out_of_range`.
  */
@@ -93,7 +93,8 @@ export function offerFor(
   const places = currencyPlaces(tag.currency);
   if (places === undefined) throw refuse("payment_price_invalid");
   const money = times(dollars, factorOf(tag.price), decimalOfNumber(ratio), decimalOfNumber(discount));
-  const minor = roundedHalfUp(times(over(money, 1n), { n: 10n ** BigInt(places), d: 1n }));
+  const step = BigInt(currencyStep(tag.currency));
+  const minor = roundedHalfUp(times(over(money, 1n), { n: 10n ** BigInt(places), d: step })) * step;
   if (minor < 1n) throw refuse("topup_money_low");
   const quota = isDollars ? roundedHalfUp(times(typed, perUnitExact)) : BigInt(amount);
   if (quota > BigInt(MAX_QUOTA) || minor > BigInt(MAX_QUOTA)) throw refuse("quota_out_of_range");

@@ -2,7 +2,7 @@
 // (prices/sold-plans.ts). Refuses terms that could not be kept.
 import { asc, isNull } from "drizzle-orm";
 import { countRows } from "../../db/database.ts";
-import { currencyPlaces, minorOf, minorText } from "../../shared/currencies.ts";
+import { currencyPlaces, minorText, payableOf } from "../../shared/currencies.ts";
 import { Failure, refuse } from "../../shared/failures.ts";
 import { isQuota } from "../../shared/money.ts";
 import { charactersIn } from "../../shared/name-limits.ts";
@@ -116,7 +116,7 @@ export function planColumns(isGroup: (group: string) => boolean, sent: PlanField
   const price = sent.price.trim();
   const currency = price === "" ? "" : sent.currency.trim().toUpperCase();
   if (price !== "" && currencyPlaces(currency) === undefined) throw wrong("plan_price", "currency");
-  const priceMinor = price === "" ? 0 : minorOf(price, currency);
+  const priceMinor = price === "" ? 0 : payableOf(price, currency);
   if (priceMinor === undefined || (price !== "" && priceMinor === 0)) throw wrong("plan_price", "price");
   const isUnits = (units: number) => isQuota(units) && units >= 0 && units <= MAX_PLAN_QUOTA;
   if (!isUnits(sent.wallet_price)) throw wrong("quota_out_of_range", "wallet_price");

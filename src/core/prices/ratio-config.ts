@@ -1,12 +1,14 @@
 // GET /api/ratio_config: this site's prices in the words of the family, so that other instances can take them over.
-// Refuses to tell them as long as the operator has not switched ExposeRatioEnabled on.
+// Refuses to tell them as long as the operator has not switched ExposeRatioEnabled on, and to tell a price that would be too low
+// where it is read: what ratios cannot say is an expression, and what neither can is left out.
 import { DEFAULT_QUOTA_PER_UNIT } from "../../shared/money.ts";
-import type { PriceRow, TokenKind } from "../../shared/price-row.ts";
+import { TOKEN_KINDS } from "../../shared/price-row.ts";
+import type { CallUnit, PriceRow, TokenKind } from "../../shared/price-row.ts";
 import { everyKind, pricedNames, rowOf } from "../../shared/row-maps.ts";
 import { priceMapsOf } from "./prices.ts";
 import type { PriceTables } from "./prices.ts";
 
-/** Names of the family's expressions for kinds of tokens; it knows no price of thoughts. */
+/** Names of the family's expressions for kinds of tokens; thoughts are a part of `c` there. */
 const VARIABLES: readonly (readonly [string, TokenKind])[] = [
   ["p", "in"],
   ["c", "out"],
@@ -20,13 +22,17 @@ const VARIABLES: readonly (readonly [string, TokenKind])[] = [
 ];
 
 function tier(title: string, row: PriceRow, name: string): string {
-  const prices = everyKind(row, name);
+  const kinds = everyKind(row, name);
+  const prices = { ...kinds, out: Math.max(kinds.out, kinds.thinking) };
   const sum = VARIABLES.map(([variable, kind]) => `${variable} * ${Number(prices[kind].toPrecision(10))}`);
   return `tier("${title}", ${sum.join(" + ")})`;
 }
 
-/** A chain over the thresholds of a row; undefined where it has none, or conditions that a chain does not know. */
-function expressionOf(row: PriceRow, name: string): string | undefined {
+/**
+ * A chain over the thresholds of a row, or its prices alone where ratios cannot say them (`isRated`); undefined where ratios
+ * can, and of conditions that a chain does not know.
+ */
+function expressionOf(row: PriceRow, name: string, isRated: boolean): string | undefined {
   const { when = [] } = row;
   const steps = when.filter(({ over }) => over !== undefined);
   const isChain = steps.every(
@@ -36,8 +42,9 @@ function expressionOf(row: PriceRow, name: string): string | undefined {
       Object.keys(others).length === 0 &&
       (over ?? 0) > (steps[index - 1]?.over ?? -1),
   );
-  if (row.call !== undefined || steps.length === 0 || steps.length < when.length || !isChain)
-    return undefined;
+  if (row.call !== undefined) return undefined;
+  if (steps.length === 0 || steps.length < when.length || !isChain)
+    return isRated ? `v1:${tier("base", row, name)}` : undefined;
   let text = "v1:";
   let current = row;
   let title = "base";
@@ -49,6 +56,9 @@ function expressionOf(row: PriceRow, name: string): string | undefined {
   return text + tier(title, current, name);
 }
 
+/** What a fixed price is for one of where the family reads it: calls, and pictures of those that make them. */
+const TOLD_UNITS: ReadonlySet<CallUnit> = new Set<CallUnit>(["call", "image"]);
+
 /** The maps that other instances read. Ratio 1 is $2 there, whatever a dollar has units here. */
 export function ratioConfig(tables: PriceTables) {
   const { quotaPerUnit } = tables;
@@ -56,9 +66,13 @@ export function ratioConfig(tables: PriceTables) {
   const scale = DEFAULT_QUOTA_PER_UNIT / quotaPerUnit;
   const billing_mode: Record<string, string> = {};
   const billing_expr: Record<string, string> = {};
+  const model_price: Record<string, number> = {};
   for (const name of pricedNames(maps)) {
     const row = rowOf(maps, name, quotaPerUnit);
-    const expression = row && expressionOf(row, name);
+    if (row?.call !== undefined && TOLD_UNITS.has(row.unit ?? "call")) model_price[name] = row.call;
+    const rules = Object.hasOwn(maps.PriceRules, name) ? maps.PriceRules[name] : undefined;
+    const isRated = TOKEN_KINDS.some((kind) => rules?.[kind] !== undefined);
+    const expression = row && expressionOf(row, name, isRated);
     if (expression === undefined) continue;
     billing_mode[name] = "tiered_expr";
     billing_expr[name] = expression;
@@ -75,7 +89,7 @@ export function ratioConfig(tables: PriceTables) {
     image_ratio: maps.ImageRatio,
     audio_ratio: maps.AudioRatio,
     audio_completion_ratio: maps.AudioCompletionRatio,
-    model_price: maps.ModelPrice,
+    model_price,
     billing_mode,
     billing_expr,
   };

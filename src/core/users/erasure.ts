@@ -102,7 +102,8 @@ async function eraseTexts(
 ): Promise<void> {
   let last: { id: number; at: number } | undefined;
   for (;;) {
-    const behind = last && or(gt(at, last.at), and(eq(at, last.at), gt(id, last.id)));
+    // The first half is what the index is entered by: the second alone would walk all that is behind us again.
+    const behind = last && and(gte(at, last.at), or(gt(at, last.at), gt(id, last.id)));
     const found = await db.orm
       .select({
         id: sql<number>`${id}`.mapWith(Number),

@@ -6,7 +6,7 @@ import { collect, defined, isBlank, signatureOf, textAnswer } from "../assemble.
 import type { Answer, AnswerBlock } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
 import { citationFor } from "../citations.ts";
-import { readErrorBody, upstreamFailure } from "../classify.ts";
+import { hasError, readErrorBody, upstreamFailure } from "../classify.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { asList, asObject, asString, parseJson } from "../json.ts";
 import { packSignature } from "../signatures.ts";
@@ -17,7 +17,7 @@ import { finishFromWire, finishToWire } from "./wire.ts";
 /** Throws the upstream's failure for error bodies and for bodies that are no message. */
 export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId">): Answer {
   const wire = asObject(body);
-  if (wire?.["type"] === "error" || asObject(wire?.["error"])) {
+  if (wire?.["type"] === "error" || (wire && hasError(wire, "content"))) {
     throw upstreamFailure({ status: 200, ...readErrorBody(body) });
   }
   if (!wire || !Array.isArray(wire["content"])) {

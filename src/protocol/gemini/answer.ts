@@ -6,6 +6,7 @@ import { choicesOf, collect, defined, signatureOf, textAnswer } from "../assembl
 import type { Answer, AnswerBlock } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
 import { citationFor } from "../citations.ts";
+import { hasError } from "../classify.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { asList, asObject, asString, parseJson } from "../json.ts";
 import { packSignature } from "../signatures.ts";
@@ -17,7 +18,7 @@ import { finishFromWire, finishToWire } from "./wire.ts";
 /** Throws the upstream's failure for errors, blocked prompts and bodies that hold no candidate. */
 export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId">): Answer {
   const wire = asObject(body);
-  if (wire?.["error"]) throw decodeFailure(errorStatus(wire), body);
+  if (wire && hasError(wire, "candidates")) throw decodeFailure(errorStatus(wire), body);
   const candidates = wire?.["candidates"];
   if (!wire || !Array.isArray(candidates) || candidates.length === 0) {
     const refused = wire ? promptRefusal(wire) : undefined;

@@ -5,6 +5,7 @@ import { boundedCount, emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { brokenStream, defined } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
+import { hasError } from "../classify.ts";
 import { newMeterState } from "../dialect.ts";
 import type { AnswerContext, MeterOptions, StreamMeter, WireDecoder, WireFrame } from "../dialect.ts";
 import type { BlockPayload, CanonicalEvent } from "../events.ts";
@@ -95,7 +96,7 @@ function read(from: Reading, wire: JsonObject): CanonicalEvent[] {
 }
 
 function failureIn(wire: JsonObject, candidates: readonly unknown[]): Failure | undefined {
-  if (wire["error"]) return decodeFailure(errorStatus(wire), wire);
+  if (hasError(wire, "candidates")) return decodeFailure(errorStatus(wire), wire);
   return candidates.length === 0 ? promptRefusal(wire) : undefined;
 }
 
@@ -259,7 +260,7 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
       const parsed = parseJson(frame.data);
       const wire = asObject(Array.isArray(parsed) ? parsed[0] : parsed);
       if (!wire) return;
-      if (wire["error"]) {
+      if (hasError(wire, "candidates")) {
         state.failure ??= decodeFailure(errorStatus(wire), wire);
         return;
       }

@@ -6,7 +6,7 @@ import { citationFor } from "../citations.ts";
 import { choicesOf, collect, defined, isBlank, signatureOf, textAnswer } from "../assemble.ts";
 import type { Answer, AnswerBlock } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
-import { readErrorBody, upstreamFailure } from "../classify.ts";
+import { hasError, readErrorBody, upstreamFailure } from "../classify.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { asList, asObject, dataUrl, rest } from "../json.ts";
 import { sharedLogprobs } from "../logprobs.ts";
@@ -22,7 +22,7 @@ export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId"
   if (!wire || (!Array.isArray(wire["choices"]) && !wire["error"])) {
     throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });
   }
-  if (wire["error"]) throw upstreamFailure({ status: 200, ...readErrorBody(body) });
+  if (hasError(wire, "choices")) throw upstreamFailure({ status: 200, ...readErrorBody(body) });
   const decoder = decodeStream(context);
   const choices = asList(wire["choices"]);
   const plain = choices.length === 1 ? plainAnswer(wire, asObject(choices[0])) : undefined;

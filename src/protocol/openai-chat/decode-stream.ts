@@ -4,7 +4,7 @@ import { Failure } from "../../shared/failures.ts";
 import { boundedCount, emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { brokenStream, defined } from "../assemble.ts";
-import { readErrorBody, upstreamFailure } from "../classify.ts";
+import { hasError, readErrorBody, upstreamFailure } from "../classify.ts";
 import type { AnswerContext, WireDecoder, WireFrame } from "../dialect.ts";
 import type { BlockPayload, CanonicalEvent, FinishReason } from "../events.ts";
 import { asList, asObject, asString, asText, parseDataUrl, parseJson, rest } from "../json.ts";
@@ -80,7 +80,7 @@ function read(from: Reading, wire: Record<string, unknown>, event = ""): Canonic
   const out: CanonicalEvent[] = [];
   if (from.over) return out;
   const chunk: WireChunk = wire;
-  if (chunk.error || event === "error") {
+  if (hasError(wire, "choices") || event === "error") {
     from.over = true;
     out.push({ type: "fail", failure: upstreamFailure({ status: 200, ...readErrorBody(chunk) }) });
     return out;

@@ -1,6 +1,6 @@
 // Reads usage, ends and errors out of a chat completions stream whose bytes go to the client untouched.
 // Refuses to build anything per frame: common frames are read by position, only telling ones are parsed.
-import { readErrorBody, upstreamFailure } from "../classify.ts";
+import { hasError, readErrorBody, upstreamFailure } from "../classify.ts";
 import { newMeterState } from "../dialect.ts";
 import type { MeterOptions, MeterState, StreamMeter, WireFrame } from "../dialect.ts";
 import { asList, asObject, asString, asText, parseJson } from "../json.ts";
@@ -162,7 +162,7 @@ export function meterStream(options: MeterOptions = {}): StreamMeter {
       if (!onText && frame.event !== "error" && plain.measure(frame)) return;
       const chunk = asObject(parseJson(data));
       if (!chunk) return;
-      if (chunk["error"] || frame.event === "error") {
+      if (hasError(chunk, "choices") || frame.event === "error") {
         state.failure ??= upstreamFailure({ status: 200, ...readErrorBody(chunk) });
         return;
       }

@@ -5,7 +5,7 @@ import { emptyUsage } from "../../shared/usage.ts";
 import { collect, defined, isBlank, textAnswer } from "../assemble.ts";
 import type { Answer } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
-import { readErrorBody, upstreamFailure } from "../classify.ts";
+import { hasError, readErrorBody, upstreamFailure } from "../classify.ts";
 import type { AnswerContext } from "../dialect.ts";
 import { asList, asNumber, asObject, asString } from "../json.ts";
 import { decodeStream } from "./decode-stream.ts";
@@ -17,7 +17,11 @@ import { carrierItem, contentPart, encodeItem, encodeResponse, reasoningProof } 
 export function decodeAnswer(body: unknown, context: Pick<AnswerContext, "newId">): Answer {
   const wire = asObject(body);
   const error = wire?.["error"];
-  if (asObject(error) ?? (typeof error === "string" && !Array.isArray(wire?.["output"])))
+  if (
+    asObject(error)
+      ? hasError(wire ?? {}, "output")
+      : typeof error === "string" && !Array.isArray(wire?.["output"])
+  )
     throw upstreamFailure({ status: 200, ...readErrorBody(body) });
   if (!wire || !Array.isArray(wire["output"])) {
     throw new Failure("upstream-down", "upstream_bad_answer", { retryable: true });

@@ -4,7 +4,7 @@ import { emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { brokenStream, defined } from "../assemble.ts";
 import type { JsonObject } from "../canonical.ts";
-import { readErrorBody, upstreamFailure } from "../classify.ts";
+import { isError, readErrorBody, upstreamFailure } from "../classify.ts";
 import type { AnswerContext, WireDecoder, WireFrame } from "../dialect.ts";
 import type { BlockPayload, CanonicalEvent, FinishReason } from "../events.ts";
 import { asList, asNumber, asObject, asString, parseJson } from "../json.ts";
@@ -72,7 +72,7 @@ function read(from: Reading, wire: JsonObject, event = ""): CanonicalEvent[] {
   const type = asString(wire["type"]) ?? event;
   const response = asObject(wire["response"]) ?? {};
   if (asObject(response["usage"])) from.reported = response["usage"];
-  if (type === "error" || type === "response.failed" || asObject(wire["error"])) {
+  if (type === "error" || type === "response.failed" || isError(wire["error"])) {
     from.over = true;
     const body = type === "response.failed" ? { error: response["error"] } : wire;
     out.push({ type: "fail", failure: upstreamFailure({ status: 200, ...readErrorBody(body) }) });

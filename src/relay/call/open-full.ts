@@ -6,10 +6,14 @@ import type { CanonicalEvent } from "../../protocol/events.ts";
 import type { JsonBounds } from "../../shared/json-size.ts";
 import { isTooDense, outlineOf } from "../../shared/json-size.ts";
 import { asObject, parseJson } from "../../protocol/json.ts";
+import { readErrorBody, scrub } from "../../protocol/classify.ts";
+import { completionSays } from "../../protocol/life-cycle.ts";
 import { meterAnswer } from "../../protocol/openai-text.ts";
 import type { AnswerMeter } from "../../protocol/openai-text.ts";
 import { Failure } from "../../shared/failures.ts";
 import { secretsOf } from "../../shared/without-keys.ts";
+import { completionTokens } from "../../shared/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
 import { decodeFull, streamDecoder } from "./answer.ts";
 import type { FullAnswer } from "./answer.ts";
 import { attemptFailure } from "./attempt.ts";
@@ -29,10 +33,20 @@ const ANSWER_BOUNDS: JsonBounds = { members: 1_000_000, containers: 1_000_000, v
 /** Of an answer that is passed on as it is nothing longer is looked at: usage, errors and names are short. */
 const OUTLINE_STRING_BYTES = 4096;
 
+/** Of a bad answer no more is told. */
+const SAID_BYTES = 2000;
+
 const NO_BYTES = new Uint8Array(0);
 
-function badAnswer(): Failure {
-  return new Failure("upstream-down", "upstream_bad_answer", { type: "upstream_error" });
+/** `bytes`: what came in its place, for administrators. */
+function badAnswer(bytes: Uint8Array = NO_BYTES): Failure {
+  const said = textOf(bytes.subarray(0, SAID_BYTES));
+  return new Failure("upstream-down", "upstream_bad_answer", {
+    type: "upstream_error",
+    retryable: true,
+    internal: scrub(said),
+    upstreamText: scrub(readErrorBody(parseJson(said) ?? {}).message),
+  });
 }
 
 /** Pages of proxies and portals. */
@@ -56,9 +70,35 @@ function isText({ endpoint, sent }: Call, json: unknown): boolean {
 /** Endpoints whose answers are choices. */
 const CHOOSING: ReadonlySet<string> = new Set(["chat", "completions"]);
 
-function hasChoices(json: unknown): boolean {
-  const choices = asObject(json)?.["choices"];
-  return Array.isArray(choices) && choices.every((choice) => asObject(choice) !== undefined);
+/** By the rule of streams (`isAnswer` in wire/stream.ts): content, an end that says why, or output that is billed. */
+function isCompletion(json: unknown, usage: Usage | null): boolean {
+  const wire = asObject(json);
+  const choices = wire?.["choices"];
+  if (!wire || !Array.isArray(choices) || !choices.every((choice) => asObject(choice) !== undefined))
+    return false;
+  return (usage !== null && completionTokens(usage) > 0) || completionSays(wire);
+}
+
+/** The same of an answer in canonical form. */
+function isAnswer({ blocks, usage, reason, rawReason, others = [] }: CanonicalAnswer): boolean {
+  const isTelling = (end: { reason: string; raw: string | null }): boolean =>
+    end.reason !== "stop" && end.raw !== null;
+  if (completionTokens(usage) > 0 || isTelling({ reason, raw: rawReason }) || others.some(isTelling))
+    return true;
+  return blocks.some(
+    ({ kind, text, data, notes, opaque }) =>
+      text !== "" ||
+      data !== undefined ||
+      kind === "tool-call" ||
+      kind === "hosted-tool" ||
+      notes.length + opaque.length > 0,
+  );
+}
+
+/** Whether the answer holds what its endpoint is for. */
+function isDelivered({ endpoint, sent }: Call, json: unknown, usage: Usage | null): boolean {
+  if (CHOOSING.has(endpoint.name)) return isCompletion(json, usage);
+  return asObject(json) === undefined || endpoint.holds?.(json, sent.json) !== false;
 }
 
 /** Usage and length of an answer in canonical form. */
@@ -92,7 +132,7 @@ export function openFull(_services: unknown, { call, plan, opened, bytes }: Read
   const json = parseAnswer(call, bytes);
   // Subtitles and plain transcripts are answers too; an empty one is an answer to silence.
   if (!hasContent(json) && (!isText(call, json) || isHtml(opened.response)))
-    throw attemptFailure(badAnswer());
+    throw attemptFailure(badAnswer(bytes));
   const { response } = opened;
   const kind = "full" as const;
   const { dialect, isConverted } = plan;
@@ -100,12 +140,13 @@ export function openFull(_services: unknown, { call, plan, opened, bytes }: Read
     const meter = meterAnswer(json);
     // Some providers say 200 and mean an error: nothing was sent yet, so it is one.
     if (meter.failure) throw attemptFailure(meter.failure);
-    if (CHOOSING.has(call.endpoint.name) && !hasChoices(json)) throw attemptFailure(badAnswer());
+    if (!isDelivered(call, json, meter.usage)) throw attemptFailure(badAnswer(bytes));
     if (call.endpoint.reportedUsage) meter.usage = call.endpoint.reportedUsage(json);
     return { kind, call, plan, response, bytes, json, meter };
   }
   try {
     const canonical = decodeFull(call, plan, json);
+    if (!isAnswer(canonical)) throw badAnswer(bytes);
     if (plan.channel.setting.force_format === true) delete canonical.extra;
     return { kind, call, plan, response, bytes, json, meter: meterCanonical(canonical), canonical };
   } catch (error) {
@@ -152,9 +193,7 @@ export async function gatherStream(
   try {
     events.push(...decoder.end());
     const canonical = collect(events);
-    const { blocks, id, model, usage } = canonical;
-    if (blocks.length === 0 && id === undefined && model === undefined && usage.raw === undefined)
-      throw badAnswer();
+    if (!isAnswer(canonical)) throw badAnswer();
     const { response } = opened;
     return {
       kind: "full",

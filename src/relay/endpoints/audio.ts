@@ -5,6 +5,7 @@ import { asObject } from "../../protocol/json.ts";
 import { emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
 import type { PriceRatios } from "../../shared/cost.ts";
+import { hasTranscript } from "./answer-checks.ts";
 import { audioSeconds } from "./audio-duration.ts";
 import { refused } from "./endpoint.ts";
 import type { AnswerFacts, AnswerSound, Endpoint, Json } from "./endpoint.ts";
@@ -99,6 +100,8 @@ export const speech: Endpoint = {
   canStream: false,
   isScreened: true,
   answers: "bytes",
+  // JSON is never sound.
+  holds: () => false,
   readOnce: new Set(["input"]),
   check(body) {
     if (inputOf(body) === "") throw refused(AUDIO, "field_required", "input");
@@ -170,6 +173,7 @@ const LISTENING = {
   canStream: true,
   isScreened: false,
   answers: "text",
+  holds: hasTranscript,
   check(_body, form) {
     if (!recording(form)) throw refused(AUDIO, "file_required", "file");
   },

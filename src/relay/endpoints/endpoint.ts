@@ -65,6 +65,8 @@ export interface Endpoint {
   form?: (form: Form) => Form;
   /** What a good answer is: a JSON object where absent, any text, or bytes that are passed on as they come. */
   answers?: "text" | "bytes";
+  /** Whether a whole answer of JSON holds what was asked for; `body` as it was sent. Conversations are judged by their words. */
+  holds?: (json: unknown, body: Json) => boolean;
   /** Code of the refusal that the balance is too low, where it is another than the usual one. */
   quotaCode?: FailureCode;
   /** What a fixed price counts; one when absent. `json` is the whole answer, once it is there and where it was JSON. */

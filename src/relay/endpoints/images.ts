@@ -2,9 +2,9 @@
 // Refuses sizes that the model does not know, before anything is paid for.
 import { pictureRemark } from "../../core/logs/sentences.ts";
 import { pictureFactor } from "../../core/prices/piece-prices.ts";
-import { asList, asObject } from "../../protocol/json.ts";
 import { emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
+import { hasPictures, picturesIn } from "./answer-checks.ts";
 import { checkNumbers, refused } from "./endpoint.ts";
 import type { AnswerFacts, Endpoint, Json } from "./endpoint.ts";
 import { mediaMeter } from "./media-meter.ts";
@@ -78,7 +78,7 @@ function check(body: Json): void {
 
 /** How many are paid for: those that were asked for, or fewer where fewer came. `json` is the answer, once it is there. */
 function pieces(body: Json, json?: unknown): number {
-  const came = asList(asObject(json)?.["data"]).length;
+  const came = picturesIn(json);
   return came > 0 ? Math.min(count(body), came) : count(body);
 }
 
@@ -101,6 +101,7 @@ const COMMON = {
   answersTokens: false,
   translate: withOneSize,
   visitPrompt: (body, visitor) => visitor.text(text(body["prompt"])),
+  holds: hasPictures,
   pieces,
   factor: (body, model) => pictureFactor(model, sizeOf(body), text(body["quality"])),
   ownUsage,

@@ -2,6 +2,7 @@
 // Refuses missing fields by name, as clients of these endpoints know it.
 import { asList, asObject, asString } from "../../protocol/json.ts";
 import { emptyUsage } from "../../shared/usage.ts";
+import { hasVerdicts } from "./answer-checks.ts";
 import { checkCommon, checkNumbers, refused, visitInput } from "./endpoint.ts";
 import type { Endpoint, Json, PromptVisitor } from "./endpoint.ts";
 import { chat } from "./text.ts";
@@ -21,6 +22,7 @@ export const moderations: Endpoint = {
   canStream: false,
   isScreened: true,
   isConversation: false,
+  holds: hasVerdicts,
   check(body) {
     const { input } = body;
     if (input === undefined || input === null || input === "" || (Array.isArray(input) && input.length === 0))

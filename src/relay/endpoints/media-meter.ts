@@ -1,6 +1,6 @@
 // Reads usage, end and errors out of the event streams of speech, transcription and pictures as they pass.
 // Refuses to parse frames of sound and pixels, which are large and say nothing to a meter.
-import { readErrorBody, upstreamFailure } from "../../protocol/classify.ts";
+import { isError, readErrorBody, upstreamFailure } from "../../protocol/classify.ts";
 import { newMeterState } from "../../protocol/dialect.ts";
 import type { MeterOptions, StreamMeter, WireFrame } from "../../protocol/dialect.ts";
 import { asObject, asString, parseJson } from "../../protocol/json.ts";
@@ -26,7 +26,7 @@ export function mediaMeter(options: MeterOptions = {}): StreamMeter {
       }
       const json = asObject(parseJson(data));
       if (!json) return;
-      if (json["error"] || event === "error" || json["type"] === "error") {
+      if (isError(json["error"]) || event === "error" || json["type"] === "error") {
         state.failure ??= upstreamFailure({ status: 200, ...readErrorBody(json) });
         return;
       }

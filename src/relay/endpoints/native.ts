@@ -10,6 +10,7 @@ import {
   OWN_ANSWER,
 } from "../../protocol/gemini/embed.ts";
 import { asList, asObject } from "../../protocol/json.ts";
+import { hasOutput, hasVectors } from "./answer-checks.ts";
 import {
   checkNumbers,
   isObject,
@@ -144,6 +145,7 @@ export const compact: Endpoint = {
   ...responses,
   path: "/v1/responses/compact",
   isPart: true,
+  holds: hasOutput,
   canStream: false,
   isConversation: false,
 };
@@ -217,6 +219,7 @@ function embedEndpoint(answer: (vectors: unknown[]) => JsonObject): Endpoint {
     },
     outputLimit: () => 0,
     answersTokens: false,
+    holds: hasVectors,
     rewrite: embeddingsBody,
     losses: embedLosses,
     answer(json) {

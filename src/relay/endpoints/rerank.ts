@@ -4,6 +4,7 @@ import type { JsonObject } from "../../protocol/canonical.ts";
 import { asList, asNumber, asObject, rest } from "../../protocol/json.ts";
 import { boundedCount, emptyUsage } from "../../shared/usage.ts";
 import type { Usage } from "../../shared/usage.ts";
+import { hasRanks } from "./answer-checks.ts";
 import { checkNumbers, isObject, refused } from "./endpoint.ts";
 import type { AnswerFacts, Endpoint, Json } from "./endpoint.ts";
 
@@ -111,6 +112,7 @@ export const rerank: Endpoint = {
   },
   outputLimit: () => 0,
   answersTokens: false,
+  holds: hasRanks,
   reportedUsage: rerankUsage,
   ownUsage,
   answer,

@@ -1,6 +1,7 @@
 // The text endpoints of the OpenAI dialect: chat completions, legacy completions, embeddings.
 // Refuses missing fields and wrong types by name, with the codes that clients of each endpoint know.
 import { asList } from "../../protocol/json.ts";
+import { hasVectors } from "./answer-checks.ts";
 import {
   checkCommon,
   checkNumbers,
@@ -81,6 +82,7 @@ export const embeddings: Endpoint = {
   name: "embeddings",
   path: "/v1/embeddings",
   answersTokens: false,
+  holds: hasVectors,
   dialect: "openai-chat",
   canStream: false,
   isScreened: false,

@@ -34,7 +34,8 @@ export function createPictures(deps: Deps): (request: Request, id: string) => Pr
     if (!row || row.imageUrl === "")
       return refused(request, "midjourney_task_not_found", 400, "task_not_found");
     const channel = deps.routing.channel(row.channelId);
-    const proxy = channel ? proxyOf(channel) : "";
+    // What a user pushed is no address of the upstream's: a proxy resolves names by itself, also those of its own network.
+    const proxy = channel && !row.imagePushed ? proxyOf(channel) : "";
     if (proxy !== "" && !URL.canParse(proxy))
       return refused(request, "proxy_url_invalid", 400, "channel_proxy_invalid");
     if (downloads >= MAX_DOWNLOADS) {

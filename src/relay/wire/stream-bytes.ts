@@ -84,11 +84,20 @@ export function createByteRelay(source: StreamSource, options: ByteOptions): Byt
   };
 }
 
+/** An error that is said as if it were sound: no format of sound begins so. */
+function isJson(first: Uint8Array): boolean {
+  return /^\s*\{\s*"/.test(Buffer.from(first.subarray(0, 64)).toString("latin1"));
+}
+
 async function begin(state: ByteState): Promise<void> {
   try {
     state.first = await read(state);
   } catch (error) {
     throw breakOf(state, error).failure;
+  }
+  if (state.first && isJson(state.first)) {
+    state.source.abort();
+    state.first = undefined;
   }
   if (!state.first) throw new Failure("upstream-down", "upstream_bad_answer", { type: "upstream_error" });
 }

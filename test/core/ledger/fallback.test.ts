@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { closeSync, openSync, readdirSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import postgres from "postgres";
-import { startFakeUpstream } from "../../support/fake-upstream.ts";
+import { answer, gate, startFakeUpstream } from "../../support/fake-upstream.ts";
 import type { FakeUpstream } from "../../support/fake-upstream.ts";
 import { startOperator } from "../../support/operator.ts";
 import type { Operator } from "../../support/operator.ts";
@@ -133,13 +133,51 @@ test("an idle node notices an older state that lacks nothing of it", async () =>
   expect(await rowsThere()).toBe(13);
 }, 60_000);
 
+test("what an open call near zero had reserved is taken again, and nobody else spends it", async () => {
+  const books = postgres(database.url, { max: 1, onnotice: () => {}, connect_timeout: 2 });
+  const ask = async (run: () => Promise<postgres.Row[]>): Promise<number> =>
+    Number((await run().catch(() => []))[0]?.["units"] ?? Number.NaN);
+  const balance = () => ask(() => books`select quota as units from users where id = 1`);
+  const held = () => ask(() => books`select coalesce(sum(amount), 0) as units from reservations`);
+  const change = async (units: number) =>
+    void (await operator.send("PUT", "/api/user/", { id: 1, quota_change: units, quota_reason: "a test" }));
+  const price = 2000;
+  await operator.send("PUT", "/api/option/", {
+    key: "ModelPrice",
+    value: JSON.stringify({ [MODEL]: price / 500_000 }),
+  });
+  const before = await balance();
+  await change(3000 - before);
+  await database.keep();
+  await untilSo(async () => (await ready()).code === 200 && (await balance()) === 3000);
+  const door = gate();
+  upstream.script({ ...answer("hello"), before: door });
+  const asked = upstream.requests.length;
+  const first = call();
+  await upstream.request(asked);
+  expect(await held()).toBe(price);
+  // By a renewal of its lease the node knows the older state for one.
+  const renewedAt = () => ask(() => books`select max(updated_at) as units from nodes`);
+  const kept = await renewedAt();
+  await untilSo(async () => (await renewedAt()) > kept);
+  await database.setBack();
+  await untilSo(async () => (await held()) === price);
+  expect(await balance()).toBe(3000 - price);
+  expect(await call()).toEqual({ status: 429, code: "quota_held" });
+  door.open();
+  expect((await first).status).toBe(200);
+  await untilSo(async () => (await held()) === 0 && (await balance()) === 3000 - price);
+  await change(before);
+  await books.end();
+}, 60_000);
+
 test("what the journal no longer has stops the node by name: no call is answered until a person has decided", async () => {
   await database.keep();
   const books = postgres(database.url, { max: 1, onnotice: () => {} });
   const [row] = await books`select mark from nodes`;
   await books.end();
   await callTimes(4);
-  await untilSo(async () => (await rowsThere()) === 17);
+  await untilSo(async () => (await rowsThere()) === 18);
   damage(server.dataDir, Number(row?.["mark"]) + 2);
   await database.setBack();
   await untilSo(async () => (await ready()).status === "stopped");

@@ -183,7 +183,9 @@ describe("price lookup", () => {
         shipped.defaultUserUsableGroups,
         shipped.defaultTopupGroupRatio,
       ].map((table) => Object.keys(table).length),
-    ).toEqual([181, 4, 21, 33, 12, 1, 3, 2, 3]);
+    ).toEqual([181, 4, 22, 33, 12, 1, 3, 2, 3]);
+    // One more than the reference's: consoles offer uploads by either name.
+    expect([price("mj_upload").callPrice, price("mj_uploads").callPrice]).toEqual([0.05, 0.05]);
     expect([price("mj_inpaint").callPrice, price("swap_face").callPrice]).toEqual([0, 0.05]);
   });
   test("the pricing page names the price per million that the charge uses, group included", () => {

@@ -3,9 +3,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { DialectName } from "../../../src/protocol/canonical.ts";
 import { listProviders } from "../../../src/providers/catalog.ts";
+import { DIALECTS } from "../../../src/protocol/dialects.ts";
+import { LogType } from "../../../src/shared/enums.ts";
 import { FIXTURES } from "../../capabilities/fixtures.ts";
 import type { TestUser } from "../../support/app.ts";
-import { answerOf, UPSTREAMS } from "../../support/dialect-upstream.ts";
+import { answerOf, answerText, UPSTREAMS } from "../../support/dialect-upstream.ts";
 import { startFakeUpstream } from "../../support/fake-upstream.ts";
 import type { FakeUpstream, Script } from "../../support/fake-upstream.ts";
 import { startGateway } from "../support.ts";
@@ -120,6 +122,248 @@ describe("other endpoints", () => {
       expect([path, text, response.status >= 500]).toEqual([path, text, true]);
     }
     expect(await g.balance()).toEqual(before);
+  });
+});
+
+const BUSY = '{"code":50505,"message":"overloaded","data":null}';
+const vectors = (count: number): string =>
+  JSON.stringify({ data: Array.from({ length: count }, (_, index) => ({ index, embedding: [0.5] })) });
+const choice = (more: object) => JSON.stringify({ id: "a", choices: [{ index: 0, ...more }] });
+const said = (content: string, more: object = {}) =>
+  choice({ message: { role: "assistant", content }, ...more });
+
+/** What each endpoint is asked, what is no answer to it beside BUSY, and what is one, with the pieces that are paid. */
+const ASKED: readonly {
+  path: string;
+  body: object;
+  none: readonly string[];
+  some: readonly string[];
+}[] = [
+  {
+    path: "/v1/images/generations",
+    body: { model: "dall-e-3", prompt: "a weir", n: 3 },
+    none: [
+      '{"data":[]}',
+      '{"data":[{}]}',
+      '{"data":[{"error":{"code":"x","message":"no"}}]}',
+      '{"created":1}',
+    ],
+    some: [
+      '{"data":[{"url":"https://a"}]}',
+      '{"data":[{"b64_json":"AA"},{"error":{"message":"no"}}],"error":{}}',
+    ],
+  },
+  {
+    path: "/v1/embeddings",
+    body: { model: "text-embedding-3-small", input: ["a", "b"] },
+    none: [vectors(0), vectors(1), '{"data":[{"embedding":[]},{"embedding":[]}]}'],
+    some: [vectors(2)],
+  },
+  {
+    path: "/v1/embeddings",
+    body: { model: "text-embedding-3-small", input: [1, 2, 3] },
+    none: [vectors(0)],
+    some: [vectors(1), '{"data":[{"embedding":"AAAAPw=="}]}'],
+  },
+  {
+    path: "/v1beta/models/text-embedding-3-small:embedContent",
+    body: { content: { parts: [{ text: "a" }] } },
+    none: [vectors(0)],
+    some: [vectors(1)],
+  },
+  {
+    path: "/v1/rerank",
+    body: { model: "rerank-1", query: "a", documents: ["b"] },
+    none: ['{"results":[]}', '{"results":null}', '{"data":["x"]}'],
+    some: ['{"results":[{"index":0,"relevance_score":1}]}', '{"data":[{"index":0,"score":1}]}'],
+  },
+  {
+    path: "/v1/rerank",
+    body: { model: "rerank-1", query: "a", documents: ["b"], top_n: 0 },
+    none: ["{}"],
+    some: ['{"results":[]}'],
+  },
+  {
+    path: "/v1/moderations",
+    body: { model: "omni-moderation-latest", input: "hi" },
+    none: ['{"results":[]}'],
+    some: ['{"results":[{"flagged":false}]}'],
+  },
+  {
+    path: "/v1/audio/speech",
+    body: { model: "tts-1", input: "a weir", voice: "alloy" },
+    none: ['{"audio":"AAAA"}'],
+    some: [],
+  },
+  {
+    path: "/v1/completions",
+    body: { model: "gpt-3.5-turbo-instruct", prompt: "hi" },
+    none: ['{"choices":[]}', choice({ text: "", finish_reason: "stop" })],
+    some: [choice({ text: "a" }), choice({ text: "", finish_reason: "length" })],
+  },
+  {
+    path: "/v1/chat/completions",
+    body: { model: "gpt-4o-mini", messages: [{ role: "user", content: "hi" }] },
+    none: ['{"choices":[]}', said(""), said("", { finish_reason: "stop" }), choice({ message: {} })],
+    some: [
+      said("a"),
+      said("", { finish_reason: "length" }),
+      said("", { finish_reason: "content_filter" }),
+      choice({
+        message: { content: null, tool_calls: [{ id: "c", function: { name: "f", arguments: "{}" } }] },
+      }),
+      choice({ message: { content: null, refusal: "no" } }),
+      choice({ message: { content: "", reasoning_content: "well" } }),
+      JSON.stringify({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 4, total_tokens: 5 } }),
+    ],
+  },
+];
+
+describe("an answer of status 200 without what was asked for", () => {
+  let g: Gateway;
+  let second: FakeUpstream;
+  const models =
+    "gpt-4o-mini,text-embedding-3-small,dall-e-3,gpt-3.5-turbo-instruct,omni-moderation-latest,rerank-1,tts-1";
+  beforeAll(async () => {
+    g = await startGateway({ channel: { models, priority: 10 } });
+    await g.setOption("SelfUseModeEnabled", "true");
+    await g.setOption("ErrorLogEnabled", "true");
+    second = await startFakeUpstream();
+  });
+  afterAll(async () => {
+    await g.close();
+    second.stop();
+  });
+  beforeEach(() => g.upstream.reset());
+
+  test("administrators read what came in its place", async () => {
+    g.upstream.always(whole(BUSY));
+    await (await g.post("/v1/moderations", { model: "omni-moderation-latest", input: "hi" })).text();
+    const row = (await g.logs()).findLast(({ type }) => type === LogType.error);
+    expect(row?.other["admin_info"]).toMatchObject({ upstream_text: "overloaded", internal: BUSY });
+  });
+
+  test.each(ASKED)(
+    "$path $body is refused and costs nothing; what holds it is delivered",
+    async ({ path, body, none, some }) => {
+      const before = await g.balance();
+      for (const text of [BUSY, ...none]) {
+        g.upstream.always(whole(text));
+        const response = await g.post(path, body);
+        expect([text, response.status, await response.text()]).toEqual([
+          text,
+          502,
+          expect.stringContaining("request id"),
+        ]);
+      }
+      expect(await g.balance()).toEqual(before);
+      for (const text of some) {
+        g.upstream.always(whole(text));
+        const response = await g.post(path, body);
+        expect([text, response.status, await response.text()]).toEqual([text, 200, expect.any(String)]);
+      }
+    },
+  );
+
+  test("pictures that failed beside others are not paid", async () => {
+    const picture = { url: "https://a" };
+    const ask = (data: object[]) => {
+      g.upstream.always(whole(JSON.stringify({ data })));
+      return g.charged(() => g.post("/v1/images/generations", { model: "dall-e-3", prompt: "x", n: 3 }));
+    };
+    const { quota: one } = await ask([picture]);
+    expect((await ask([picture, { error: { message: "no" } }, picture])).quota).toBe(2 * one);
+  });
+
+  test("speech that is an error in words costs nothing, whatever its type says", async () => {
+    const before = await g.balance();
+    for (const type of ["application/json", "text/plain", "audio/mpeg", "application/octet-stream"]) {
+      g.upstream.always({ headers: { "content-type": type }, steps: [BUSY] });
+      const response = await g.post("/v1/audio/speech", { model: "tts-1", input: "a weir", voice: "alloy" });
+      expect([type, response.status]).toEqual([type, 502]);
+      await response.text();
+    }
+    expect(await g.balance()).toEqual(before);
+  });
+
+  test("a transcript without a text costs nothing, an empty one is an answer to silence", async () => {
+    await g.app.createChannel({ baseUrl: g.upstream.url, models: "whisper-1" });
+    const ask = async (text: string): Promise<number> => {
+      g.upstream.always(whole(text));
+      const body = new FormData();
+      body.set("model", "whisper-1");
+      body.set("file", new File([new Uint8Array(32_000)], "a.wav"));
+      const headers = { authorization: `Bearer ${g.key}` };
+      const response = await fetch(`${g.app.url}/v1/audio/transcriptions`, { method: "POST", headers, body });
+      await response.text();
+      return response.status;
+    };
+    const before = await g.balance();
+    expect(await ask(BUSY)).toBe(502);
+    expect(await g.balance()).toEqual(before);
+    expect(await ask('{"text":""}')).toBe(200);
+  });
+
+  test("is made good by the next channel", async () => {
+    await g.app.createChannel({ baseUrl: second.url, models, priority: 0 });
+    await g.setOption("RetryTimes", "1");
+    g.upstream.always(whole(BUSY));
+    second.always(whole('{"results":[{"flagged":false}]}'));
+    const response = await g.post("/v1/moderations", { model: "omni-moderation-latest", input: "hi" });
+    expect(await response.json()).toEqual({ results: [{ flagged: false }] });
+    await g.setOption("RetryTimes", "0");
+  });
+});
+
+describe("an empty error beside an answer", () => {
+  let g: Gateway;
+  beforeAll(async () => {
+    g = await startGateway();
+    await g.setOption("SelfUseModeEnabled", "true");
+  });
+  afterAll(() => g.close());
+
+  const chunk = (delta: object, finish_reason: string | null = null) =>
+    JSON.stringify({ id: "a", error: {}, choices: [{ index: 0, delta, finish_reason }] });
+
+  // Whoever speaks the Responses API gets it from the upstream itself.
+  test.each(NAMES.filter((name) => name !== "openai-responses"))(
+    "is none for %s clients, whole or streamed",
+    async (client) => {
+      for (const isStream of [false, true]) {
+        const parts = [chunk({ content: "Hello" }), chunk({}, "stop"), "[DONE]"];
+        const body = said("Hello", { finish_reason: "stop" }).replace(
+          "{",
+          '{"error":{"message":"","code":null},',
+        );
+        g.upstream.always(isStream ? stream(...parts) : whole(body));
+        const [path, asked] = CLIENTS[client]("gpt-4o-mini", isStream);
+        const response = await g.post(path, asked, { "x-api-key": g.key });
+        const text = await response.text();
+        expect([client, isStream, response.status, text.includes("Hello")]).toEqual([
+          client,
+          isStream,
+          200,
+          true,
+        ]);
+        expect(text).not.toContain("request id");
+      }
+    },
+  );
+
+  test.each(NAMES)("is none in a whole answer of %s", (name) => {
+    const wire = JSON.parse(answerText(name)) as object;
+    const read = (body: object) => DIALECTS[name].decodeAnswer(body, { newId: (prefix) => prefix });
+    expect(read({ ...wire, error: {} }).blocks).toEqual(read(wire).blocks);
+    expect(() => read({ ...wire, error: { message: "no" } })).toThrow("upstream_down");
+    expect(() => read({ error: {} })).toThrow("upstream_down");
+  });
+
+  test("is one in its place", async () => {
+    for (const script of [whole('{"error":{}}'), stream('{"error":{}}', "[DONE]")]) {
+      g.upstream.always(script);
+      for (const isStream of [false, true]) expect((await g.chat({ stream: isStream })).status).toBe(502);
+    }
   });
 });
 

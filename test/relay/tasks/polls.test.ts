@@ -452,6 +452,18 @@ for (const database of ["sqlite", "postgres"] as const) {
       expect(proxied).toEqual([imageUrl]);
     });
 
+    test("a picture whose address a user pushed does not: a proxy knows names of networks that are closed to users", async () => {
+      const setting = JSON.stringify({ proxy: base });
+      const behind = await g.app.createChannel({ type: 2, baseUrl: base, models: "mj_zoom", setting });
+      const drawing = { userId: g.user.id, action: "ZOOM", status: "IN_PROGRESS", progress: "10%" };
+      await addTask(g.app.deps, DRAWINGS, { ...drawing, mjId: "pushed", channelId: behind, imageUrl: "" });
+      const before = proxied.length;
+      const imageUrl = "http://intranet.corp.invalid/x";
+      expect((await g.post("/mj/notify", { id: "pushed", imageUrl })).status).toBe(200);
+      expect((await fetch(`${g.app.url}/mj/image/pushed`)).status).toBe(500);
+      expect(proxied.slice(before)).toEqual([]);
+    });
+
     test("the operator's upstream pushes to everybody's tasks, users to their own", async () => {
       const id = await imagine();
       const stranger = await g.app.createToken((await g.app.createUser({ quota: 10 })).id);

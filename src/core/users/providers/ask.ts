@@ -15,15 +15,21 @@ export interface AskOptions {
   method?: "GET" | "POST";
   headers?: Record<string, string>;
   body?: string | Uint8Array<ArrayBuffer>;
+  /**
+   * The address that the operator typed, where the one to ask was named by its server: what UPSTREAM_NETWORKS opens is open to
+   * that host alone.
+   */
+  typed?: string;
 }
 
 /** One question, whatever its status; throws Failures `address_…`. */
 export async function askProvider(
   { guard, reach }: Pick<Deps, "guard" | "reach">,
   url: string,
-  { method = "GET", headers = {}, body }: AskOptions = {},
+  { method = "GET", headers = {}, body, typed = url }: AskOptions = {},
 ): Promise<{ status: number; headers: Headers; bytes: Uint8Array<ArrayBuffer> }> {
-  if (!url.startsWith("https://") && !(await reach.opens(url)))
+  const allow = reach.networks(url, { baseUrl: typed, setting: {} });
+  if (!url.startsWith("https://") && (allow.length === 0 || !(await reach.opens(url, allow))))
     throw new Failure("client", "address_refused", { internal: "http outside UPSTREAM_NETWORKS" });
   const answer = await guard(url, {
     method,
@@ -32,7 +38,7 @@ export async function askProvider(
     maxBytes: ANSWER_BYTES,
     timeoutMs: TIMEOUT_MS,
     maxRedirects: 0,
-    allow: reach.networks(url, { baseUrl: url, setting: {} }),
+    allow,
   });
   return answer;
 }

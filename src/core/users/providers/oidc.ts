@@ -93,14 +93,14 @@ async function configOf(deps: OidcDeps, settings: OidcSettings): Promise<Configu
   client.enableNonRepudiationChecks(config);
   // What may be http at all is for askProvider to say.
   client.allowInsecureRequests(config);
-  config[client.customFetch] = guardedFetch(deps);
+  config[client.customFetch] = guardedFetch(deps, issuer);
   if (map.size >= MAX_KEPT) map.clear();
   map.set(key, { config, untilMs: nowMs + KEPT_MS });
   return config;
 }
 
-/** The library's requests go the way of all others. */
-function guardedFetch(deps: AskDeps): CustomFetch {
+/** The library's requests go the way of all others; what the document names is the server's word, not the operator's. */
+function guardedFetch(deps: AskDeps, issuer: string): CustomFetch {
   return async (url, { method, headers, body }) => {
     const text = body instanceof URLSearchParams ? body.toString() : body;
     const {
@@ -110,6 +110,7 @@ function guardedFetch(deps: AskDeps): CustomFetch {
     } = await askProvider(deps, url, {
       method: method === "POST" ? "POST" : "GET",
       headers,
+      typed: issuer,
       ...(typeof text === "string" || text instanceof Uint8Array
         ? { body: text as string | Uint8Array<ArrayBuffer> }
         : {}),

@@ -430,7 +430,14 @@ export async function attempt({
     if (error instanceof AttemptFailure) throw error;
     throw explain(error);
   }
-  return { response, isStream: isEventStream(response), abort: () => watch.abort("hang-up"), explain, begun, settled };
+  return {
+    response,
+    isStream: isEventStream(response),
+    abort: () => watch.abort("hang-up"),
+    explain,
+    begun,
+    settled,
+  };
 }
 
 /** The complete body of an opened answer; a break and one above the cap become the failure of the attempt. */

@@ -235,7 +235,11 @@ test("an upstream that has begun to answer is waited for, also where its usage i
   const silent = await pool(1);
   await g.setOption("relay.first_byte_timeout_seconds", "1");
   const rest = gate();
-  const answered = { id: "a", choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 7 } };
+  const answered = {
+    id: "a",
+    choices: [],
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 7 },
+  };
   const headers = { "content-type": "application/json" };
   g.upstream.script({ headers, steps: [" ", rest, JSON.stringify(answered)] }, hangBeforeHeaders());
   const slow = g.chat({ model });

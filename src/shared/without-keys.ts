@@ -7,6 +7,8 @@ const SHORTEST = 4;
  * may be a word that somebody's good answer has.
  */
 const SHORTEST_SECRET = 12;
+/** A region of AWS is a part of its keys, and a word of many answers: "eu-central-1". */
+const REGION = /^[a-z]{2,4}(?:-[a-z]+)+-\d{1,2}$/;
 /** Members of a service account's key that are no names and addresses. */
 const SECRET_MEMBER = /key|secret|token|password/i;
 
@@ -20,7 +22,8 @@ export function withoutKeys(text: string, keys: readonly string[]): string {
 
 /** Of a key what no answer holds by chance, however good it is. */
 export function secretsOf(key: string): readonly string[] {
-  return spelt([key, ...partsOf(key)].filter(({ length }) => length >= SHORTEST_SECRET));
+  const parts = partsOf(key).filter((part) => !REGION.test(part));
+  return spelt([key, ...parts].filter(({ length }) => length >= SHORTEST_SECRET));
 }
 
 /** The text with each of the secrets replaced by "***". */

@@ -156,14 +156,19 @@ const ASKED: readonly {
   {
     path: "/v1/embeddings",
     body: { model: "text-embedding-3-small", input: ["a", "b"] },
-    none: [vectors(0), vectors(1), '{"data":[{"embedding":[]},{"embedding":[]}]}'],
+    none: [vectors(0), vectors(1), '{"data":{"embedding":[0.5]}}', '{"data":[{"embeddings":[]}]}', '{"data":[{"embedding":[]},{"embedding":[]}]}'],
     some: [vectors(2)],
   },
   {
     path: "/v1/embeddings",
     body: { model: "text-embedding-3-small", input: [1, 2, 3] },
     none: [vectors(0)],
-    some: [vectors(1), '{"data":[{"embedding":"AAAAPw=="}]}'],
+    some: [
+      vectors(1),
+      '{"data":[{"embedding":"AAAAPw=="}]}',
+      '{"data":[{"object":"embeddings","index":0,"embeddings":[[0.5],[0.25]]}]}',
+      '{"data":{"object":"embedding","embedding":[0.5]}}',
+    ],
   },
   {
     path: "/v1beta/models/text-embedding-3-small:embedContent",
@@ -198,8 +203,20 @@ const ASKED: readonly {
   {
     path: "/v1/completions",
     body: { model: "gpt-3.5-turbo-instruct", prompt: "hi" },
-    none: ['{"choices":[]}', choice({ text: "", finish_reason: "stop" })],
-    some: [choice({ text: "a" }), choice({ text: "", finish_reason: "length" })],
+    none: [
+      '{"choices":[]}',
+      choice({ text: "", finish_reason: "stop" }),
+      JSON.stringify({ choices: [{ text: "" }], usage: { prompt_tokens: 5, total_tokens: 5 } }),
+    ],
+    some: [
+      choice({ text: "a" }),
+      choice({ text: "", finish_reason: "length" }),
+      // Nothing has to stand in the gap.
+      JSON.stringify({
+        choices: [{ index: 0, text: "", finish_reason: "stop" }],
+        usage: { prompt_tokens: 5, total_tokens: 5 },
+      }),
+    ],
   },
   {
     path: "/v1/chat/completions",

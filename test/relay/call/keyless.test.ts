@@ -205,3 +205,9 @@ test("of a service account's JSON the lines of its private key count, and no nam
     'a-project-of-somebody "x\\n***"',
   );
 });
+
+test("of a key of AWS the region is a word of good answers, and stays in them", () => {
+  const [id, secret] = ["AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY"];
+  for (const region of ["eu-central-1", "ap-southeast-1", "us-gov-west-1"])
+    expect(secretsOf(`${id}|${secret}|${region}`)).toEqual([`${id}|${secret}|${region}`, id, secret]);
+});

@@ -1,41 +1,25 @@
 // What an upstream says with status 200 and is no answer is none: lists, numbers, nothing. It is refused as a broken
 // upstream's, nobody pays, and the next channel is asked; in every dialect, whole and streamed.
-import {
-  afterAll,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  test,
-} from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { DialectName } from "../../../src/protocol/canonical.ts";
 import { listProviders } from "../../../src/providers/catalog.ts";
 import { DIALECTS } from "../../../src/protocol/dialects.ts";
 import { LogType } from "../../../src/shared/enums.ts";
 import { FIXTURES } from "../../capabilities/fixtures.ts";
 import type { TestUser } from "../../support/app.ts";
-import {
-  answerOf,
-  answerText,
-  UPSTREAMS,
-} from "../../support/dialect-upstream.ts";
+import { answerOf, answerText, UPSTREAMS } from "../../support/dialect-upstream.ts";
 import { startFakeUpstream } from "../../support/fake-upstream.ts";
 import type { FakeUpstream, Script } from "../../support/fake-upstream.ts";
 import { startGateway } from "../support.ts";
 import type { Gateway } from "../support.ts";
 
 const NOTHING = ["[]", "[{}]", "null", "{}", "{ }", "5", '"text"', "true", ""];
-const CLIENTS: Readonly<
-  Record<DialectName, (model: string, stream: boolean) => [string, unknown]>
-> = {
+const CLIENTS: Readonly<Record<DialectName, (model: string, stream: boolean) => [string, unknown]>> = {
   "openai-chat": (model, stream) => [
     "/v1/chat/completions",
     { model, stream, messages: [{ role: "user", content: "hi" }] },
   ],
-  "openai-responses": (model, stream) => [
-    "/v1/responses",
-    { model, stream, input: "hi" },
-  ],
+  "openai-responses": (model, stream) => ["/v1/responses", { model, stream, input: "hi" }],
   anthropic: (model, stream) => [
     "/v1/messages",
     {
@@ -81,10 +65,7 @@ describe.each(NAMES)("a %s upstream that says nothing", (upstream) => {
   });
 
   /** Status and text of the answer to a client of this dialect. */
-  async function ask(
-    client: DialectName,
-    isStream: boolean,
-  ): Promise<[number, string]> {
+  async function ask(client: DialectName, isStream: boolean): Promise<[number, string]> {
     const [path, body] = CLIENTS[client](model, isStream);
     const response = await g.post(path, body, { "x-api-key": g.key });
     return [response.status, await response.text()];
@@ -97,26 +78,14 @@ describe.each(NAMES)("a %s upstream that says nothing", (upstream) => {
       for (const isStream of [false, true]) {
         const scripts: [string, Script][] = [
           ...NOTHING.map((text): [string, Script] => [text, whole(text)]),
-          ...NOTHING.map((text): [string, Script] => [
-            `stream of ${text}`,
-            stream(text),
-          ]),
-          ...NOTHING.map((text): [string, Script] => [
-            `stream of ${text}, done`,
-            stream(text, "[DONE]"),
-          ]),
+          ...NOTHING.map((text): [string, Script] => [`stream of ${text}`, stream(text)]),
+          ...NOTHING.map((text): [string, Script] => [`stream of ${text}, done`, stream(text, "[DONE]")]),
           ["done", stream("[DONE]")],
         ];
         for (const [name, script] of scripts) {
           g.upstream.always(script);
           const [status, text] = await ask(client, isStream);
-          expect([client, isStream, name, status >= 500, text]).toEqual([
-            client,
-            isStream,
-            name,
-            true,
-            text,
-          ]);
+          expect([client, isStream, name, status >= 500, text]).toEqual([client, isStream, name, true, text]);
         }
       }
       expect(await g.balance()).toEqual(before);
@@ -177,8 +146,7 @@ const vectors = (count: number): string =>
       embedding: [0.5],
     })),
   });
-const choice = (more: object) =>
-  JSON.stringify({ id: "a", choices: [{ index: 0, ...more }] });
+const choice = (more: object) => JSON.stringify({ id: "a", choices: [{ index: 0, ...more }] });
 const said = (content: string, more: object = {}) =>
   choice({ message: { role: "assistant", content }, ...more });
 
@@ -236,10 +204,7 @@ const ASKED: readonly {
     path: "/v1/rerank",
     body: { model: "rerank-1", query: "a", documents: ["b"] },
     none: ['{"results":[]}', '{"results":null}', '{"data":["x"]}'],
-    some: [
-      '{"results":[{"index":0,"relevance_score":1}]}',
-      '{"data":[{"index":0,"score":1}]}',
-    ],
+    some: ['{"results":[{"index":0,"relevance_score":1}]}', '{"data":[{"index":0,"score":1}]}'],
   },
   {
     path: "/v1/rerank",
@@ -283,12 +248,7 @@ const ASKED: readonly {
   {
     path: "/v1/chat/completions",
     body: { model: "gpt-4o-mini", messages: [{ role: "user", content: "hi" }] },
-    none: [
-      '{"choices":[]}',
-      said(""),
-      said("", { finish_reason: "stop" }),
-      choice({ message: {} }),
-    ],
+    none: ['{"choices":[]}', said(""), said("", { finish_reason: "stop" }), choice({ message: {} })],
     some: [
       said("a"),
       said("", { finish_reason: "length" }),
@@ -358,11 +318,7 @@ describe("an answer of status 200 without what was asked for", () => {
       for (const text of some) {
         g.upstream.always(whole(text));
         const response = await g.post(path, body);
-        expect([text, response.status, await response.text()]).toEqual([
-          text,
-          200,
-          expect.any(String),
-        ]);
+        expect([text, response.status, await response.text()]).toEqual([text, 200, expect.any(String)]);
       }
     },
   );
@@ -380,19 +336,12 @@ describe("an answer of status 200 without what was asked for", () => {
       );
     };
     const { quota: one } = await ask([picture]);
-    expect(
-      (await ask([picture, { error: { message: "no" } }, picture])).quota,
-    ).toBe(2 * one);
+    expect((await ask([picture, { error: { message: "no" } }, picture])).quota).toBe(2 * one);
   });
 
   test("speech that is an error in words costs nothing, whatever its type says", async () => {
     const before = await g.balance();
-    for (const type of [
-      "application/json",
-      "text/plain",
-      "audio/mpeg",
-      "application/octet-stream",
-    ]) {
+    for (const type of ["application/json", "text/plain", "audio/mpeg", "application/octet-stream"]) {
       g.upstream.always({ headers: { "content-type": type }, steps: [BUSY] });
       const response = await g.post("/v1/audio/speech", {
         model: "tts-1",
@@ -461,11 +410,7 @@ describe("an empty error beside an answer", () => {
     "is none for %s clients, whole or streamed",
     async (client) => {
       for (const isStream of [false, true]) {
-        const parts = [
-          chunk({ content: "Hello" }),
-          chunk({}, "stop"),
-          "[DONE]",
-        ];
+        const parts = [chunk({ content: "Hello" }), chunk({}, "stop"), "[DONE]"];
         const body = said("Hello", { finish_reason: "stop" }).replace(
           "{",
           '{"error":{"message":"","code":null},',
@@ -474,12 +419,12 @@ describe("an empty error beside an answer", () => {
         const [path, asked] = CLIENTS[client]("gpt-4o-mini", isStream);
         const response = await g.post(path, asked, { "x-api-key": g.key });
         const text = await response.text();
-        expect([
+        expect([client, isStream, response.status, text.includes("Hello")]).toEqual([
           client,
           isStream,
-          response.status,
-          text.includes("Hello"),
-        ]).toEqual([client, isStream, 200, true]);
+          200,
+          true,
+        ]);
         expect(text).not.toContain("request id");
       }
     },
@@ -487,23 +432,16 @@ describe("an empty error beside an answer", () => {
 
   test.each(NAMES)("is none in a whole answer of %s", (name) => {
     const wire = JSON.parse(answerText(name)) as object;
-    const read = (body: object) =>
-      DIALECTS[name].decodeAnswer(body, { newId: (prefix) => prefix });
+    const read = (body: object) => DIALECTS[name].decodeAnswer(body, { newId: (prefix) => prefix });
     expect(read({ ...wire, error: {} }).blocks).toEqual(read(wire).blocks);
-    expect(() => read({ ...wire, error: { message: "no" } })).toThrow(
-      "upstream_down",
-    );
+    expect(() => read({ ...wire, error: { message: "no" } })).toThrow("upstream_down");
     expect(() => read({ error: {} })).toThrow("upstream_down");
   });
 
   test("is one in its place", async () => {
-    for (const script of [
-      whole('{"error":{}}'),
-      stream('{"error":{}}', "[DONE]"),
-    ]) {
+    for (const script of [whole('{"error":{}}'), stream('{"error":{}}', "[DONE]")]) {
       g.upstream.always(script);
-      for (const isStream of [false, true])
-        expect((await g.chat({ stream: isStream })).status).toBe(502);
+      for (const isStream of [false, true]) expect((await g.chat({ stream: isStream })).status).toBe(502);
     }
   });
 });
@@ -522,54 +460,42 @@ describe("providers with a protocol of their own", () => {
   const SAYS_WORDS = 16;
   const served = listProviders().flatMap((row) => {
     const fixture = FIXTURES.get(row.id);
-    const isChat =
-      row.operations.chat ?? row.operations.messages ?? row.operations.gemini;
+    const isChat = row.operations.chat ?? row.operations.messages ?? row.operations.gemini;
     return fixture && !fixture.socket && isChat ? [{ row, fixture }] : [];
   });
 
-  test.each(
-    served.map(({ row, fixture }) => [row.id, row.label.en, fixture] as const),
-  )("type %d, %s", async (type, _name, fixture) => {
-    const { channels } = g.app.deps.db.t;
-    await g.app.deps.db.orm.delete(channels).returning({ id: channels.id });
-    const model = fixture.models.chat ?? fixture.models.any ?? "some-model";
-    await g.app.createChannel({
-      type,
-      key: fixture.key.replaceAll("{url}", g.upstream.url),
-      baseUrl: fixture.baseUrl?.(g.upstream.url, "chat") ?? g.upstream.url,
-      other: fixture.other ?? "",
-      models: model,
-    });
-    await g.app.call("POST", "/api/channel/fix", {}, root);
-    const before = await g.balance();
-    const [path, body] = CLIENTS["openai-chat"](model, false);
-    const isToken = (url: string) =>
-      /\/token(\?|$)/.test(url.replace(/access_token=.*/, ""));
-    for (const text of NOTHING)
-      for (const isStream of [false, true])
-        for (const script of [whole(text), stream(text)]) {
-          if (
-            type === SAYS_WORDS &&
-            script.headers?.["content-type"] !== "application/json"
-          )
-            continue;
-          g.upstream.always((request) =>
-            isToken(request.url)
-              ? fixture.answer(request, { kind: "text", status: 200 })
-              : script,
-          );
-          const answer = await g.post(path, {
-            ...(body as object),
-            stream: isStream,
-          });
-          expect([text, isStream, script, answer.status >= 400]).toEqual([
-            text,
-            isStream,
-            script,
-            true,
-          ]);
-          await answer.body?.cancel();
-        }
-    expect(await g.balance()).toEqual(before);
-  });
+  test.each(served.map(({ row, fixture }) => [row.id, row.label.en, fixture] as const))(
+    "type %d, %s",
+    async (type, _name, fixture) => {
+      const { channels } = g.app.deps.db.t;
+      await g.app.deps.db.orm.delete(channels).returning({ id: channels.id });
+      const model = fixture.models.chat ?? fixture.models.any ?? "some-model";
+      await g.app.createChannel({
+        type,
+        key: fixture.key.replaceAll("{url}", g.upstream.url),
+        baseUrl: fixture.baseUrl?.(g.upstream.url, "chat") ?? g.upstream.url,
+        other: fixture.other ?? "",
+        models: model,
+      });
+      await g.app.call("POST", "/api/channel/fix", {}, root);
+      const before = await g.balance();
+      const [path, body] = CLIENTS["openai-chat"](model, false);
+      const isToken = (url: string) => /\/token(\?|$)/.test(url.replace(/access_token=.*/, ""));
+      for (const text of NOTHING)
+        for (const isStream of [false, true])
+          for (const script of [whole(text), stream(text)]) {
+            if (type === SAYS_WORDS && script.headers?.["content-type"] !== "application/json") continue;
+            g.upstream.always((request) =>
+              isToken(request.url) ? fixture.answer(request, { kind: "text", status: 200 }) : script,
+            );
+            const answer = await g.post(path, {
+              ...(body as object),
+              stream: isStream,
+            });
+            expect([text, isStream, script, answer.status >= 400]).toEqual([text, isStream, script, true]);
+            await answer.body?.cancel();
+          }
+      expect(await g.balance()).toEqual(before);
+    },
+  );
 });

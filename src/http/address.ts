@@ -33,7 +33,7 @@ function withoutPort(entry: string): string {
 
 /**
  * Walks X-Forwarded-For from the right and takes the first address that is not a trusted proxy, the proxy's own where it wrote
- * something else; X-Real-IP when there is no such header.
+ * something else; X-Real-IP when there is no such header, or its last entry is the same.
  */
 export function clientAddress(request: Request, server: PeerSource, trusted: readonly Range[]): string {
   const peer = normalise(server.requestIP(request)?.address ?? UNKNOWN_ADDRESS);
@@ -48,10 +48,12 @@ export function clientAddress(request: Request, server: PeerSource, trusted: rea
     if (!ipaddr.isValid(address)) return peer;
     if (!inRanges(address, trusted)) return normalise(address);
   }
-  // Beside it the other header is nobody's word: a proxy that writes the one often lets the other through as the client sent it.
-  if (forwarded.length > 0) return peer;
   const real = request.headers.get("x-real-ip")?.trim() ?? "";
-  return ipaddr.isValid(real) ? normalise(real) : peer;
+  if (!ipaddr.isValid(real)) return peer;
+  // Beside it the other header is nobody's word: a proxy that writes the one often lets the other through as the client sent it.
+  // Where both say the same the proxy wrote both, of a client within the networks that are trusted.
+  const last = forwarded.at(-1);
+  return last === undefined || normalise(withoutPort(last)) === normalise(real) ? normalise(real) : peer;
 }
 
 /** IPv4 addresses mapped into IPv6 are written as IPv4. */

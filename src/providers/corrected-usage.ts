@@ -12,8 +12,10 @@ const NEWLINE = 0x0a;
  * the numbers add up already.
  */
 function corrected(usage: JsonObject | undefined): JsonObject | undefined {
+  const prompt = asNumber(usage?.["prompt_tokens"]);
+  // Pictures are counted under other names, and miss nothing.
+  if (prompt === undefined) return undefined;
   const total = asNumber(usage?.["total_tokens"]) ?? 0;
-  const prompt = asNumber(usage?.["prompt_tokens"]) ?? 0;
   const completion = asNumber(usage?.["completion_tokens"]) ?? 0;
   return total - prompt > completion ? { ...usage, completion_tokens: total - prompt } : undefined;
 }

@@ -7,6 +7,8 @@ const SHORTEST = 4;
  * may be a word that somebody's good answer has.
  */
 const SHORTEST_SECRET = 12;
+/** The place that a composed key names beside its secrets: a word of many answers, however long it is. */
+const REGION = /^(?:af|ap|ca|cn|eu|il|me|mx|na|sa|us)(?:-[a-z]+)+(?:-\d{1,2})?$/;
 /** Members of a service account's key that are no names and addresses. */
 const SECRET_MEMBER = /key|secret|token|password/i;
 
@@ -37,7 +39,9 @@ function spelt(secrets: readonly string[]): readonly string[] {
 /** The secrets that a composed key is made of: `id|secret|region`, or the JSON of a service account. */
 function partsOf(key: string): string[] {
   const parts = key.trimStart().startsWith("{") ? membersOf(key) : key.includes("|") ? key.split("|") : [];
-  return parts.map((part) => part.trim()).filter((part) => part.length >= SHORTEST_SECRET);
+  return parts
+    .map((part) => part.trim())
+    .filter((part) => part.length >= SHORTEST_SECRET && !REGION.test(part));
 }
 
 /** A private key is told line by line: JSON writes what parts them in its own way. */

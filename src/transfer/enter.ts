@@ -9,7 +9,7 @@ import { setCounters } from "../db/counters.ts";
 import { q, rawQuery } from "../db/database.ts";
 import type { Database, Orm, Steps } from "../db/database.ts";
 import { insertRows } from "../import/insert.ts";
-import { Proofs, readHead, readLine, TransferRefused } from "./format.ts";
+import { Proofs, readHead, readLine, rowLine, TransferRefused } from "./format.ts";
 import type { Head, TableProof, TransferRow } from "./format.ts";
 import { ALL_TABLES, CARRIED, SCHEMA_ID } from "./tables.ts";
 import type { TableName, TransferTable } from "./tables.ts";
@@ -141,7 +141,17 @@ export function refuseSchema({ schema, release: made }: Head): void {
 
 export interface Entered {
   head: Head;
+  /** Of the rows as they went in. */
   tables: Readonly<Record<string, TableProof>>;
+}
+
+/**
+ * The row as it goes in. Files of earlier builds tell of a node how far its journal was, which is not in them: nobody is to wait for that,
+ * and what comes out of the target says so.
+ */
+function enteredRow({ sqlName }: TransferTable, row: TransferRow): TransferRow {
+  const { mark, journaled } = row;
+  return sqlName === "nodes" && mark !== undefined && journaled !== mark ? { ...row, journaled: mark } : row;
 }
 
 /** Told after each batch; without rows it is a sentence. */
@@ -155,6 +165,7 @@ export async function enterLines(
 ): Promise<Entered> {
   const ensureParts = db.kind === "postgres" ? partMaker(db) : undefined;
   const proofs = new Proofs();
+  const nodes = new Proofs();
   let head: Head | undefined;
   let known = 0;
   let number = 0;
@@ -184,8 +195,10 @@ export async function enterLines(
       end = read.tables;
       continue;
     }
-    const { table, row } = read;
+    const { table } = read;
+    const row = enteredRow(table, read.row);
     proofs.add(table, line);
+    if (table.name === "nodes") nodes.add(table, row === read.row ? line : rowLine(table, row));
     if (number <= known) continue;
     if (batch && (batch.table !== table || batch.rows.length >= BATCH_ROWS || batch.chars >= BATCH_CHARS))
       await flush();
@@ -199,5 +212,6 @@ export async function enterLines(
   if (wrong !== undefined)
     throw new TransferRefused(`the export is damaged: ${wrong} is not what its last line says`);
   await goOnBehind(db, head);
-  return { head, tables };
+  const { nodes: entered } = nodes.end();
+  return { head, tables: entered ? { ...tables, nodes: entered } : tables };
 }

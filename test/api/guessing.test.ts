@@ -172,6 +172,14 @@ describe.each(DATABASE_KINDS)("on %s", (kind) => {
       const { body } = await node().call<Told>("PUT", "/api/user/self", { username }, user);
       expect([username, body.code]).toEqual([username, "username_reserved"]);
     }
+    // Whose own name it is, as of an older site, may write it otherwise.
+    const { users } = node().deps.db.t;
+    await node()
+      .deps.db.orm.update(users)
+      .set({ username: "root", usernameKey: "root" })
+      .where(eq(users.id, user.id));
+    const own = await node().call<Told>("PUT", "/api/user/self", { username: "Root" }, user);
+    expect(own.body.success).toBe(true);
     const boss = await node().createUser({ role: 100 });
     const { body } = await node().call<Told>("PUT", "/api/user/self", { username: "System" }, boss);
     expect(body.success).toBe(true);

@@ -139,9 +139,20 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const plan = { id: 1, title: "Gift", isGiven: true };
     tellRootOfPlan(app.deps, her, theirs, plan);
     tellRootOfPlan(app.deps, theirs, her, plan);
+    // As earlier builds wrote them: whom they name stood in their subjects alone.
+    app.deps.inbox.raise({
+      kind: "plan_by_hand",
+      subject: `${helper.id}:${gisela.id}:given:9`,
+      params: { admin: helper.username, user: "gisela", what: "+ Gift" },
+    });
+    app.deps.inbox.raise({
+      kind: "codes",
+      subject: `${gisela.id}:${helper.id}:summer`,
+      params: { admin: "gisela", name: "summer", what: "$5" },
+    });
     await until(async () => {
       const items = await app.deps.db.orm.select().from(inboxItems);
-      return items.filter(({ params }) => params.includes("gisela")).length === 2 + 51 + 3 || undefined;
+      return items.filter(({ params }) => params.includes("gisela")).length === 2 + 51 + 5 || undefined;
     });
     const { userBulks, userImportRows } = app.deps.db.t;
     const actor = JSON.stringify({ id: gisela.id, username: "gisela", address: "192.0.2.7" });

@@ -46,6 +46,16 @@ describe("the client's address", () => {
       { "x-forwarded-for": "10.9.9.9", "x-real-ip": "203.0.113.5" },
       PROXY,
     ],
+    [
+      "a client within the networks of proxies, where the proxy names it in both headers",
+      { "x-forwarded-for": "10.1.2.3", "x-real-ip": "10.1.2.3" },
+      "10.1.2.3",
+    ],
+    [
+      "the proxy's own where only the client wrote what X-Real-IP repeats",
+      { "x-forwarded-for": "10.1.2.3, 10.9.9.9", "x-real-ip": "10.1.2.3" },
+      PROXY,
+    ],
     ["the proxy's own when it talks nonsense", { "x-forwarded-for": "x".repeat(10_000) }, PROXY],
   ])("behind a trusted proxy is %s", (_, headers, expected) => {
     expect(addressOf(PROXY, headers, TRUSTED)).toBe(expected);

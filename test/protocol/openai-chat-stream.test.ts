@@ -101,6 +101,22 @@ describe("decoding", () => {
     expect(collect(events).blocks.map((block) => block.text)).toEqual(['{"n":1}', '{"n":2}']);
   });
 
+  test("a call without name and arguments beside text is none: such an answer ends as its upstream says", () => {
+    const nothing = chunk({ tool_calls: [{ index: 0, id: "", function: { name: "", arguments: "" } }] });
+    const events = decode(openaiChat, [chunk({ content: "Hi" }), nothing, finishWith("stop"), DONE]);
+    expect(collect(events)).toMatchObject({ reason: "stop", blocks: [{ kind: "text", text: "Hi" }] });
+  });
+
+  test("a call with an id goes on under its index, whatever name comes with it", () => {
+    const events = decode(openaiChat, [
+      tool(0, "", "a", "f"),
+      tool(0, '{"a":1}', undefined, "f_more"),
+      finishWith("tool_calls"),
+      DONE,
+    ]);
+    expect(collect(events).blocks).toMatchObject([{ callId: "a", name: "f", text: '{"a":1}' }]);
+  });
+
   test("a missing call id is made up and a late name is waited for", () => {
     const events = decode(openaiChat, [
       tool(0, '{"a"'),

@@ -16,7 +16,8 @@ import { settleIn } from "../../src/core/ledger/installation.ts";
 import { insertRows } from "../../src/import/insert.ts";
 import { enterLines, release } from "../../src/transfer/enter.ts";
 import { exportLines } from "../../src/transfer/export.ts";
-import { TransferRefused } from "../../src/transfer/format.ts";
+import { apart, Proofs, TransferRefused } from "../../src/transfer/format.ts";
+import type { End } from "../../src/transfer/format.ts";
 import { linesOf, textOf as decodedOf } from "../../src/transfer/lines.ts";
 import { refuseBusy } from "../../src/transfer/move.ts";
 import { ALL_TABLES, CARRIED } from "../../src/transfer/tables.ts";
@@ -233,6 +234,33 @@ test("a run that was ended after any batch goes on there, and ends like one that
   await release(db);
   await db.close();
   expect((await textOf(into)) === whole).toBe(true);
+});
+
+test("what an earlier build exported under load comes in: how far its journals were is not waited for", async () => {
+  const rows = whole.split("\n").slice(1, -2);
+  const old = rows.map((line) =>
+    line.startsWith('{"table":"nodes"')
+      ? line.replace(/"journaled":-?\d+/, `"journaled":${Number.MAX_SAFE_INTEGER - 1}`)
+      : line,
+  );
+  expect(old).not.toEqual(rows);
+  const proofs = new Proofs();
+  for (const line of old) {
+    const { table } = JSON.parse(line) as { table: string };
+    for (const each of CARRIED) if (each.sqlName === table) proofs.add(each, `${line}\n`);
+  }
+  const end = JSON.stringify({ end: { tables: proofs.end() } });
+  const text = [whole.slice(0, whole.indexOf("\n")), ...old, end, ""].join("\n");
+  const into = fileIn();
+  const db = await connect(into);
+  const { tables } = await bringIn(db, text);
+  await release(db);
+  await db.close();
+  const back = await textOf(into);
+  expect(back === whole).toBe(true);
+  // What the target is proved by.
+  const { end: proved } = JSON.parse(back.trimEnd().split("\n").at(-1) ?? "") as End;
+  expect(apart(tables, proved.tables)).toEqual([]);
 });
 
 test("beside settled calls that wait in a journal nothing is moved", async () => {

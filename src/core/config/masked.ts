@@ -8,6 +8,8 @@ export const MASK = "***";
 const WORDS =
   "authorization|api[-_]?key|access[-_]?key|key|token|secret|password|passwd|cookie|credentials?|signature|sig";
 const SECRET_NAME = new RegExp(`(?:^|[-_.]|[a-z](?=[A-Z]))(?:${WORDS})$`, "i");
+/** Fields of requests that end like secrets and are none: their values go from site to site. */
+const PLAIN_NAME = /^(?:prompt_cache_key|idempotency-key|(?:[beu]os|pad|stop)_token)$/i;
 const SECRET_QUERY = new RegExp(`([?&](?:[^=&#]*[-_.])?(?:${WORDS})=)([^&#]+)`, "gi");
 /** What is filled in for each call is no secret, nor is how a key is announced. */
 const HARMLESS = /\{[^{}]*\}|^(?:bearer|basic|token)\s/gi;
@@ -16,7 +18,8 @@ export const EACH_VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 export const maskedQuery = (address: string): string => address.replace(SECRET_QUERY, `$1${MASK}`);
 
 function holdsSecret(name: string, value: unknown): value is string {
-  return typeof value === "string" && SECRET_NAME.test(name) && value.replace(HARMLESS, "").trim() !== "";
+  if (typeof value !== "string" || !SECRET_NAME.test(name) || PLAIN_NAME.test(name)) return false;
+  return value.replace(HARMLESS, "").trim() !== "";
 }
 
 /** The value as a file may show it: texts under names of secrets are masked, however deep they stand. */

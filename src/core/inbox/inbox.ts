@@ -135,10 +135,12 @@ class InboxState implements InboxService {
 
   /** What puts calls or money at stake is never left out; there is one of a kind, or one a node. */
   #hasRoom(kind: InboxKind): boolean {
-    const { tone, isRootsToClose } = inboxKinds[kind];
+    const { tone, isRootsToClose, letters } = inboxKinds[kind];
     if (tone === "broken") return true;
     if (this.#open.length + this.#waiting.size >= MOST_OPEN) return false;
-    return isRootsToClose === true || this.subjects(kind).length < MOST_OF_KIND;
+    // What a provider said of a payment it says once.
+    if (isRootsToClose === true || letters === "payment") return true;
+    return this.subjects(kind).length < MOST_OF_KIND;
   }
 
   #leaveOut(kind: InboxKind, subject: string): void {

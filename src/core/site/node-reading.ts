@@ -48,9 +48,13 @@ function readChannel(deps: ChannelDeps, channel: Channel): ChannelReading {
     ({ restsUntilMs, models }) =>
       restsUntilMs > nowMs || [...models.values()].some((each) => each.restsUntilMs > nowMs),
   );
-  // A rest that is over ends with the first answer: until then nobody knows that it works, and an alarm must not be interrupted.
+  // A rest that is over ends with the first answer: until then nobody knows that it works, and an alarm must not be interrupted. What
+  // was busy only is up as soon as it may be asked again: that nobody asks is no trouble.
   const resting = new Set(
-    picker.cells(channel, nowMs).flatMap(({ model, state }) => (state === "closed" ? [] : [model])),
+    picker
+      .cells(channel, nowMs)
+      .filter(({ state, reason }) => state === "open" || (state === "half_open" && reason !== "limited"))
+      .map(({ model }) => model),
   );
   const isServed = (model: string): boolean => {
     const name = upstreamModel(channel, model);

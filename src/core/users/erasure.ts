@@ -189,27 +189,47 @@ async function hasOpenTasks({ db }: EraseDeps, userId: number): Promise<boolean>
 
 /** Kinds whose items name an administrator, and whom it was done to where that was one person; both ids stand beside the names. */
 const NAMING_KINDS: InboxKind[] = ["balance", "balance_run", "plan_by_hand", "codes"];
+/** Of these earlier builds wrote no ids: their subjects begin with the administrator's, behind which the other person's stands. */
+const IDS_IN_SUBJECT: InboxKind[] = ["balance", "plan_by_hand", "codes"];
+
+/** Whom an item names by their ids. */
+function namedIn(kind: InboxKind, subject: string, told: Readonly<Record<string, unknown>>) {
+  if (kind === "budget") return { admin: undefined, user: Number(subject) };
+  if (told["admin_id"] !== undefined || !IDS_IN_SUBJECT.includes(kind))
+    return { admin: told["admin_id"], user: told["user_id"] };
+  const [admin, user] = subject.split(":").map(Number);
+  return { admin, user: kind === "codes" ? undefined : user };
+}
 
 /** Those items, and those of a budget, whose subject is its owner. */
 async function eraseInbox({ db, inbox }: EraseDeps, userId: number): Promise<void> {
   const { inboxItems } = db.t;
   const found = await db.orm
-    .select({ id: inboxItems.id, kind: inboxItems.kind, params: inboxItems.params })
+    .select({
+      id: inboxItems.id,
+      kind: inboxItems.kind,
+      subject: inboxItems.subject,
+      params: inboxItems.params,
+    })
     .from(inboxItems)
     .where(
       or(
         and(eq(inboxItems.kind, "budget"), eq(inboxItems.subject, String(userId))),
         and(inArray(inboxItems.kind, NAMING_KINDS), like(inboxItems.params, `%_id":${userId}%`)),
+        and(
+          inArray(inboxItems.kind, IDS_IN_SUBJECT),
+          or(like(inboxItems.subject, `${userId}:%`), like(inboxItems.subject, `%:${userId}%`)),
+        ),
       ),
     );
   const changed: number[] = [];
-  for (const { id, kind, params } of found) {
+  for (const { id, kind, subject, params } of found) {
     const told = jsonObject(params) ?? {};
-    const isUser = kind === "budget" || told["user_id"] === userId;
+    const { admin, user } = namedIn(kind as InboxKind, subject, told);
     const erased = {
       ...told,
-      ...(told["admin_id"] === userId ? { admin: erasedName(userId) } : {}),
-      ...(isUser ? { user: erasedName(userId) } : {}),
+      ...(admin === userId ? { admin: erasedName(userId) } : {}),
+      ...(user === userId ? { user: erasedName(userId) } : {}),
     };
     const text = JSON.stringify(erased);
     if (text === params) continue;

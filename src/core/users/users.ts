@@ -200,10 +200,10 @@ export async function updateSelf(
   return saved;
 }
 
-/** Names are checked only where they change: those of other ways in may be longer. */
+/** Names are checked only where they change: those of other ways in may be longer, and whose one is reserved may write it otherwise. */
 function nameChanges(row: UserRow, typed: string, check = checkedUsername): Partial<UserRow> {
   if (typed.trim() === "" || typed.trim() === row.username) return {};
-  const username = check(typed);
+  const username = nameKey(typed) === row.usernameKey ? checkedUsername(typed) : check(typed);
   return { username, usernameKey: nameKey(username) };
 }
 

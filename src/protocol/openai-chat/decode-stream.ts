@@ -127,9 +127,9 @@ function finish(from: Reading): CanonicalEvent[] {
   return out;
 }
 
-/** Choices with a call. */
+/** Choices with a call; what has neither name nor arguments is none, and some upstreams write such beside plain text. */
 function calledChoices({ tools }: Reading): number[] {
-  return [...tools.keys()].map((slot) => Number(slot.split(":")[0]));
+  return [...tools].filter(([, { born }]) => born).map(([slot]) => Number(slot.split(":")[0]));
 }
 
 /** [DONE] says that the answer is complete: a choice that came without a reason ended as such answers do. */
@@ -282,9 +282,9 @@ function beginsAnother(known: ToolState, delta: WireToolDelta): boolean {
   const name = nameIn(delta);
   if (name === "") return false;
   if (delta.id) return known.id !== delta.id;
-  if (known.name === "") return false;
+  if (known.name === "" || !known.json) return false;
   if (known.name !== name) return true;
-  return !known.custom && known.json?.whole() === true && argumentsIn(delta).trim() !== "";
+  return !known.custom && known.json.whole() && argumentsIn(delta).trim() !== "";
 }
 
 function nameIn(delta: WireToolDelta): string {

@@ -228,7 +228,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
         ...CHANNEL,
         base_url: `https://up.example/v1?api_key=${secret}&region=eu`,
         header_override: { Authorization: `Bearer ${secret}`, "X-Trace": "plain", "api-key": "{api_key}" },
-        param_override: { extra: [{ access_token: secret, level: "high" }], max_tokens: 5 },
+        param_override: {
+          extra: [{ access_token: secret, level: "high" }],
+          max_tokens: 5,
+          prompt_cache_key: "everybody",
+        },
         key: "${K}",
       },
     });
@@ -242,7 +246,11 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     expect(document["channels"]?.["live"]).toMatchObject({
       base_url: "https://up.example/v1?api_key=***&region=eu",
       header_override: { Authorization: "***", "X-Trace": "plain", "api-key": "{api_key}" },
-      param_override: { extra: [{ access_token: "***", level: "high" }], max_tokens: 5 },
+      param_override: {
+        extra: [{ access_token: "***", level: "high" }],
+        max_tokens: 5,
+        prompt_cache_key: "everybody",
+      },
     });
     const masked = { ...document["channels"]?.["live"] };
     expect((await plan({ channels: { live: masked } })).status).toBe("nothing");

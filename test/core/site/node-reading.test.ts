@@ -51,5 +51,11 @@ test("a channel is down while each of its models rests, also between two tries, 
   expect(isUp()).toBe(false);
   clock.advance(5000);
   expect(isUp()).toBe(true);
+  // An upstream that is busy, and that nobody asks afterwards, is no trouble.
+  const busy = { reason: "limited", beganMs: now(), retryAfterSeconds: 60 } as const;
+  picker.failed(found(), "alias", busy, now());
+  expect(isUp()).toBe(false);
+  clock.advance(60_000);
+  expect(isUp()).toBe(true);
   await app.close();
 });

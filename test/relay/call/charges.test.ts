@@ -12,6 +12,7 @@ import {
   truncatedStream,
 } from "../../support/fake-upstream.ts";
 import type { Gate, Script } from "../../support/fake-upstream.ts";
+import { correctedAnswer } from "../../../src/providers/corrected-usage.ts";
 import { dataLines, HI, MODEL, startGateway, until } from "../support.ts";
 import type { Gateway, LogLine } from "../support.ts";
 
@@ -250,6 +251,11 @@ describe("a client that leaves", () => {
     expect(charge).toMatchObject({ promptTokens: 9, completionTokens: 3, quota: 2 });
     expect(charge.other["estimated"]).toBeUndefined();
   });
+});
+
+test("what xAI counts under other names stays as it is", async () => {
+  const text = JSON.stringify({ data: [], usage: { input_tokens: 1, output_tokens: 2, total_tokens: 3 } });
+  expect(await (await correctedAnswer(new Response(text))).text()).toBe(text);
 });
 
 test("reasoning that xAI counts in the total alone is charged, and what clients read is what is charged", async () => {

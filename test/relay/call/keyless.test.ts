@@ -191,6 +191,14 @@ describe.each([
   });
 });
 
+test("the region in a composed key is no secret: good answers may name it", () => {
+  for (const region of ["ap-northeast-1", "us-gov-west-1", "ap-guangzhou-open"]) {
+    const key = `AKID-of-an-account|${SECRET}|${region}`;
+    expect(secretsOf(key)).toEqual([key, "AKID-of-an-account", SECRET]);
+    expect(withoutKeys(`${SECRET} in ${region}`, [key])).toBe(`*** in ${region}`);
+  }
+});
+
 test("of a service account's JSON the lines of its private key count, and no name or address", () => {
   const line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7";
   const key = JSON.stringify({

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { eq } from "drizzle-orm";
 import {
   answer,
+  gate,
   hangBeforeHeaders,
   okWithError,
   refuse,
@@ -227,6 +228,29 @@ test("an upstream that hangs is given up after the first-byte limit, and the nex
   const aborted = await g.upstream.request(0);
   await aborted.closed;
   expect(aborted.aborted).toBe(true);
+});
+
+test("an upstream that has begun to answer is waited for, also where its usage is put right", async () => {
+  const { model } = await pool(1, { type: 48 });
+  const silent = await pool(1);
+  await g.setOption("relay.first_byte_timeout_seconds", "1");
+  const rest = gate();
+  const answered = {
+    id: "a",
+    choices: [],
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 7 },
+  };
+  const headers = { "content-type": "application/json" };
+  g.upstream.script({ headers, steps: [" ", rest, JSON.stringify(answered)] }, hangBeforeHeaders());
+  const slow = g.chat({ model });
+  await g.upstream.request(0);
+  // The limit of whoever was asked later is over: so is the first one's.
+  await g.chat({ model: silent.model });
+  rest.open();
+  const response = await slow;
+  await g.setOption("relay.first_byte_timeout_seconds", "300");
+  const { usage } = (await response.json()) as { usage: Record<string, unknown> };
+  expect([response.status, usage["completion_tokens"]]).toEqual([200, 6]);
 });
 
 test("one deadline covers all attempts", async () => {

@@ -341,7 +341,10 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     const [row] = await app.deps.db.orm.select().from(orders).where(eq(orders.tradeNo, tradeNo));
     expect([await balance(), row?.disputedMinor, row?.refundedMinor]).toEqual([1000, 300, 700]);
     // Of events of older versions only the order says how much.
-    await app.deps.db.orm.update(paymentEvents).set({ report: "{}" }).where(eq(paymentEvents.tradeNo, tradeNo));
+    await app.deps.db.orm
+      .update(paymentEvents)
+      .set({ report: "{}" })
+      .where(eq(paymentEvents.tradeNo, tradeNo));
     await app.deps.db.orm.update(orders).set({ refundedMinor: 0 }).where(eq(orders.tradeNo, tradeNo));
     await tell("charge.dispute.created", part("d", 200));
     await tell("charge.dispute.closed", part("d", 200, "won"));

@@ -206,6 +206,6 @@ export async function eventsOf({ db }: Pick<Deps, "db">, tradeNos: readonly stri
     trade_no: tradeNo,
     at,
     verdict,
-    payload: JSON.parse(report) as Record<string, string>,
+    payload: JSON.parse(report) as Record<string, string | number>,
   }));
 }

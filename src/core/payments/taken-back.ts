@@ -186,8 +186,7 @@ export async function takeBack(deps: PaymentDeps, event: TakenEvent, taken: Take
       });
     const rewardWork = { tx, deps, credit, eventId };
     const cameBack = refundedMinor < order.refundedMinor || disputedMinor < order.disputedMinor;
-    if (refundedMinor + lostMinor >= order.moneyMinor)
-      yield* rewardBackSteps(rewardWork, order);
+    if (refundedMinor + lostMinor >= order.moneyMinor) yield* rewardBackSteps(rewardWork, order);
     else if (cameBack && refundedMinor + disputedMinor < order.moneyMinor)
       yield* rewardAgainSteps(rewardWork, order);
     if (change === 0) return 0;

@@ -46,8 +46,8 @@ function tag(bytes: Bytes, at: number): string {
 /** Samples as they are: integers, floats, and the form that names either behind its head. */
 const PLAIN_WAVES: ReadonlySet<number> = new Set([1, 3, 0xfffe]);
 const MP3_WAVE = 0x55;
-/** What compressed sound needs at most for a sample. */
-const MOST_COMPRESSED = 2;
+/** Bytes that compressed sound needs at most for a sample: as the two laws do, which no decoder asks how much. */
+const MOST_COMPRESSED = 1;
 
 /**
  * The data chunk's own length is not believed beyond the file: streams leave it at 0 or at its maximum. Nor is the head's

@@ -36,6 +36,9 @@ describe("a head that lies about what no decoder reads", () => {
     const forged = wav(16_000, 1, 60);
     new DataView(forged.buffer, forged.byteOffset).setUint32(12 + 14 + 8 + 8, 0xffffffff, true);
     expect(audioSeconds(forged)).toBeCloseTo(60, 6);
+    // By the μ-law: a byte per sample.
+    new DataView(forged.buffer, forged.byteOffset).setUint16(12 + 14 + 8, 7, true);
+    expect(audioSeconds(forged)).toBeCloseTo(120, 6);
     const more = bytes(wav(16_000, 1, 1), text("data"), le(32_000 * 9, 4), zeros(32_000 * 9));
     expect(audioSeconds(more)).toBeCloseTo(10, 6);
   });

@@ -71,12 +71,18 @@ function isText({ endpoint, sent }: Call, json: unknown): boolean {
 const CHOOSING: ReadonlySet<string> = new Set(["chat", "completions"]);
 
 /** By the rule of streams (`isAnswer` in wire/stream.ts): content, an end that says why, or output that is billed. */
-function isCompletion(json: unknown, usage: Usage | null): boolean {
+function isCompletion(json: unknown, usage: Usage | null, isElder: boolean): boolean {
   const wire = asObject(json);
   const choices = wire?.["choices"];
   if (!wire || !Array.isArray(choices) || !choices.every((choice) => asObject(choice) !== undefined))
     return false;
-  return (usage !== null && completionTokens(usage) > 0) || completionSays(wire);
+  if (usage === null) return completionSays(wire);
+  return completionTokens(usage) > 0 || completionSays(wire) || (isElder && isFilledIn(choices));
+}
+
+/** A gap in a text may want nothing: the model has read it, and says that it ends there. */
+function isFilledIn(choices: readonly unknown[]): boolean {
+  return choices.length > 0 && choices.every((choice) => asObject(choice)?.["finish_reason"] === "stop");
 }
 
 /** The same of an answer in canonical form. */
@@ -97,7 +103,7 @@ function isAnswer({ blocks, usage, reason, rawReason, others = [] }: CanonicalAn
 
 /** Whether the answer holds what its endpoint is for. */
 function isDelivered({ endpoint, sent }: Call, json: unknown, usage: Usage | null): boolean {
-  if (CHOOSING.has(endpoint.name)) return isCompletion(json, usage);
+  if (CHOOSING.has(endpoint.name)) return isCompletion(json, usage, endpoint.name === "completions");
   return asObject(json) === undefined || endpoint.holds?.(json, sent.json) !== false;
 }
 

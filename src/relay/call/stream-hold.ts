@@ -14,7 +14,7 @@ const AHEAD_TOKENS = 256;
 export function createStreamHold(
   reservation: Pick<Reservation, "grow">,
   { tokens: first, outputRate }: CallHold,
-  output: Pick<OutputCounter, "countedTokens" | "outputTokens" | "tokensPerUnit">,
+  output: Pick<OutputCounter, "countedTokens" | "unsureTokens" | "outputTokens" | "tokensPerUnit">,
   spared: () => Promise<number>,
 ): StreamHold {
   if (outputRate <= 0) return UNHELD;
@@ -43,11 +43,15 @@ export function createStreamHold(
     shortOf: "balance",
     async cover(chars) {
       // With nothing left to grow by, every token counts.
-      const counted = await (isShort ? output.outputTokens() : output.countedTokens());
+      let counted = await (isShort ? output.outputTokens() : output.countedTokens());
+      // What is estimated may turn out dearer: it is counted before the hold might not pay it.
+      const unsure = output.unsureTokens();
+      if (unsure > 0 && tokens - counted - unsure < AHEAD_TOKENS / 2) counted = await output.outputTokens();
       if (counted > tokens) await grow(Math.max(STEP_TOKENS, counted - tokens + AHEAD_TOKENS));
       else if (!isShort && tokens - counted < AHEAD_TOKENS) await grow(STEP_TOKENS);
       if (counted > tokens) return false;
-      freeChars = chars + Math.floor((tokens - counted) / output.tokensPerUnit);
+      const sure = Math.max(0, tokens - counted - output.unsureTokens());
+      freeChars = chars + Math.floor(sure / output.tokensPerUnit);
       return true;
     },
   };

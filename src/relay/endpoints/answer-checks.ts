@@ -26,11 +26,17 @@ function inputsIn(input: unknown): number {
   return input.every((item) => typeof item === "string" || Array.isArray(item)) ? input.length : 1;
 }
 
+/** One vector, or several of one text: Jina's late interaction says them as `embeddings`. */
+function isVector(item: unknown): boolean {
+  const { embedding, embeddings = embedding } = asObject(item) ?? {};
+  if (Array.isArray(embeddings) || typeof embeddings === "string") return embeddings.length > 0;
+  return asObject(embeddings) !== undefined;
+}
+
+/** What is embedded together has its one vector at Volcengine without a list around it. */
 export function hasVectors(json: unknown, body: Json): boolean {
-  const vectors = asList(asObject(json)?.["data"]).filter((item) => {
-    const vector = asObject(item)?.["embedding"];
-    return Array.isArray(vector) || typeof vector === "string" ? vector.length > 0 : asObject(vector);
-  });
+  const data = asObject(json)?.["data"];
+  const vectors = (Array.isArray(data) ? data : [data]).filter(isVector);
   return vectors.length >= Math.max(1, inputsIn(body["input"]));
 }
 

@@ -133,6 +133,8 @@ export interface OutputCounter {
   outputTokens(): Promise<number>;
   /** The same while the stream runs, for its hold; the newest text may be estimated. */
   countedTokens(): number | Promise<number>;
+  /** Tokens that the text may have beyond `countedTokens`, as long as its end is estimated. */
+  unsureTokens(): number;
   /** The most tokens that this count gives one UTF-16 unit. */
   readonly tokensPerUnit: number;
 }
@@ -191,7 +193,13 @@ function lengthCounter({ makeMeter, screen }: OutputCounterOptions): OutputCount
     const { textChars } = meter.state;
     return textChars === 0 ? 0 : Math.max(1, estimateFromLengths(textChars, textChars + bytes - chars));
   };
-  return { meter, countedTokens, tokensPerUnit: 1, outputTokens: () => Promise.resolve(countedTokens()) };
+  return {
+    meter,
+    countedTokens,
+    unsureTokens: () => 0,
+    tokensPerUnit: 1,
+    outputTokens: () => Promise.resolve(countedTokens()),
+  };
 }
 
 /** Counts what passes by the model's own encoder. */
@@ -228,6 +236,7 @@ function encoderCounter({ makeMeter, counter, model, screen }: OutputCounterOpti
   return {
     meter,
     outputTokens,
+    unsureTokens: () => (batch === "" ? 0 : Math.max(0, Buffer.byteLength(batch) - estimateTokens(batch))),
     tokensPerUnit: MAX_UTF8_BYTES,
     async countedTokens() {
       // Each cut may part a word and count a token more: the newest text is estimated until there is enough of it.

@@ -22,7 +22,12 @@ const CLIENTS: Readonly<Record<DialectName, (model: string, stream: boolean) => 
   "openai-responses": (model, stream) => ["/v1/responses", { model, stream, input: "hi" }],
   anthropic: (model, stream) => [
     "/v1/messages",
-    { model, stream, max_tokens: 50, messages: [{ role: "user", content: "hi" }] },
+    {
+      model,
+      stream,
+      max_tokens: 50,
+      messages: [{ role: "user", content: "hi" }],
+    },
   ],
   gemini: (model, stream) => [
     `/v1beta/models/${model}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
@@ -31,7 +36,10 @@ const CLIENTS: Readonly<Record<DialectName, (model: string, stream: boolean) => 
 };
 const NAMES = Object.keys(UPSTREAMS) as DialectName[];
 
-const whole = (text: string): Script => ({ headers: { "content-type": "application/json" }, steps: [text] });
+const whole = (text: string): Script => ({
+  headers: { "content-type": "application/json" },
+  steps: [text],
+});
 const stream = (...lines: string[]): Script => ({
   headers: { "content-type": "text/event-stream" },
   steps: lines.map((line) => `data: ${line}\n\n`),
@@ -85,7 +93,12 @@ describe.each(NAMES)("a %s upstream that says nothing", (upstream) => {
   );
 
   test("is made good by the next channel", async () => {
-    await g.app.createChannel({ type, models: model, baseUrl: second.url, priority: 0 });
+    await g.app.createChannel({
+      type,
+      models: model,
+      baseUrl: second.url,
+      priority: 0,
+    });
     await g.setOption("RetryTimes", "1");
     for (const script of [whole("[]"), stream("[]", "[DONE]")])
       for (const isStream of [false, true]) {
@@ -127,7 +140,12 @@ describe("other endpoints", () => {
 
 const BUSY = '{"code":50505,"message":"overloaded","data":null}';
 const vectors = (count: number): string =>
-  JSON.stringify({ data: Array.from({ length: count }, (_, index) => ({ index, embedding: [0.5] })) });
+  JSON.stringify({
+    data: Array.from({ length: count }, (_, index) => ({
+      index,
+      embedding: [0.5],
+    })),
+  });
 const choice = (more: object) => JSON.stringify({ id: "a", choices: [{ index: 0, ...more }] });
 const said = (content: string, more: object = {}) =>
   choice({ message: { role: "assistant", content }, ...more });
@@ -156,14 +174,25 @@ const ASKED: readonly {
   {
     path: "/v1/embeddings",
     body: { model: "text-embedding-3-small", input: ["a", "b"] },
-    none: [vectors(0), vectors(1), '{"data":[{"embedding":[]},{"embedding":[]}]}'],
+    none: [
+      vectors(0),
+      vectors(1),
+      '{"data":{"embedding":[0.5]}}',
+      '{"data":[{"embeddings":[]}]}',
+      '{"data":[{"embedding":[]},{"embedding":[]}]}',
+    ],
     some: [vectors(2)],
   },
   {
     path: "/v1/embeddings",
     body: { model: "text-embedding-3-small", input: [1, 2, 3] },
     none: [vectors(0)],
-    some: [vectors(1), '{"data":[{"embedding":"AAAAPw=="}]}'],
+    some: [
+      vectors(1),
+      '{"data":[{"embedding":"AAAAPw=="}]}',
+      '{"data":[{"object":"embeddings","index":0,"embeddings":[[0.5],[0.25]]}]}',
+      '{"data":{"object":"embedding","embedding":[0.5]}}',
+    ],
   },
   {
     path: "/v1beta/models/text-embedding-3-small:embedContent",
@@ -198,8 +227,23 @@ const ASKED: readonly {
   {
     path: "/v1/completions",
     body: { model: "gpt-3.5-turbo-instruct", prompt: "hi" },
-    none: ['{"choices":[]}', choice({ text: "", finish_reason: "stop" })],
-    some: [choice({ text: "a" }), choice({ text: "", finish_reason: "length" })],
+    none: [
+      '{"choices":[]}',
+      choice({ text: "", finish_reason: "stop" }),
+      JSON.stringify({
+        choices: [{ text: "" }],
+        usage: { prompt_tokens: 5, total_tokens: 5 },
+      }),
+    ],
+    some: [
+      choice({ text: "a" }),
+      choice({ text: "", finish_reason: "length" }),
+      // Nothing has to stand in the gap.
+      JSON.stringify({
+        choices: [{ index: 0, text: "", finish_reason: "stop" }],
+        usage: { prompt_tokens: 5, total_tokens: 5 },
+      }),
+    ],
   },
   {
     path: "/v1/chat/completions",
@@ -210,11 +254,17 @@ const ASKED: readonly {
       said("", { finish_reason: "length" }),
       said("", { finish_reason: "content_filter" }),
       choice({
-        message: { content: null, tool_calls: [{ id: "c", function: { name: "f", arguments: "{}" } }] },
+        message: {
+          content: null,
+          tool_calls: [{ id: "c", function: { name: "f", arguments: "{}" } }],
+        },
       }),
       choice({ message: { content: null, refusal: "no" } }),
       choice({ message: { content: "", reasoning_content: "well" } }),
-      JSON.stringify({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 4, total_tokens: 5 } }),
+      JSON.stringify({
+        choices: [],
+        usage: { prompt_tokens: 1, completion_tokens: 4, total_tokens: 5 },
+      }),
     ],
   },
 ];
@@ -238,9 +288,17 @@ describe("an answer of status 200 without what was asked for", () => {
 
   test("administrators read what came in its place", async () => {
     g.upstream.always(whole(BUSY));
-    await (await g.post("/v1/moderations", { model: "omni-moderation-latest", input: "hi" })).text();
+    await (
+      await g.post("/v1/moderations", {
+        model: "omni-moderation-latest",
+        input: "hi",
+      })
+    ).text();
     const row = (await g.logs()).findLast(({ type }) => type === LogType.error);
-    expect(row?.other["admin_info"]).toMatchObject({ upstream_text: "overloaded", internal: BUSY });
+    expect(row?.other["admin_info"]).toMatchObject({
+      upstream_text: "overloaded",
+      internal: BUSY,
+    });
   });
 
   test.each(ASKED)(
@@ -269,7 +327,13 @@ describe("an answer of status 200 without what was asked for", () => {
     const picture = { url: "https://a" };
     const ask = (data: object[]) => {
       g.upstream.always(whole(JSON.stringify({ data })));
-      return g.charged(() => g.post("/v1/images/generations", { model: "dall-e-3", prompt: "x", n: 3 }));
+      return g.charged(() =>
+        g.post("/v1/images/generations", {
+          model: "dall-e-3",
+          prompt: "x",
+          n: 3,
+        }),
+      );
     };
     const { quota: one } = await ask([picture]);
     expect((await ask([picture, { error: { message: "no" } }, picture])).quota).toBe(2 * one);
@@ -279,7 +343,11 @@ describe("an answer of status 200 without what was asked for", () => {
     const before = await g.balance();
     for (const type of ["application/json", "text/plain", "audio/mpeg", "application/octet-stream"]) {
       g.upstream.always({ headers: { "content-type": type }, steps: [BUSY] });
-      const response = await g.post("/v1/audio/speech", { model: "tts-1", input: "a weir", voice: "alloy" });
+      const response = await g.post("/v1/audio/speech", {
+        model: "tts-1",
+        input: "a weir",
+        voice: "alloy",
+      });
       expect([type, response.status]).toEqual([type, 502]);
       await response.text();
     }
@@ -294,7 +362,11 @@ describe("an answer of status 200 without what was asked for", () => {
       body.set("model", "whisper-1");
       body.set("file", new File([new Uint8Array(32_000)], "a.wav"));
       const headers = { authorization: `Bearer ${g.key}` };
-      const response = await fetch(`${g.app.url}/v1/audio/transcriptions`, { method: "POST", headers, body });
+      const response = await fetch(`${g.app.url}/v1/audio/transcriptions`, {
+        method: "POST",
+        headers,
+        body,
+      });
       await response.text();
       return response.status;
     };
@@ -309,7 +381,10 @@ describe("an answer of status 200 without what was asked for", () => {
     await g.setOption("RetryTimes", "1");
     g.upstream.always(whole(BUSY));
     second.always(whole('{"results":[{"flagged":false}]}'));
-    const response = await g.post("/v1/moderations", { model: "omni-moderation-latest", input: "hi" });
+    const response = await g.post("/v1/moderations", {
+      model: "omni-moderation-latest",
+      input: "hi",
+    });
     expect(await response.json()).toEqual({ results: [{ flagged: false }] });
     await g.setOption("RetryTimes", "0");
   });
@@ -324,7 +399,11 @@ describe("an empty error beside an answer", () => {
   afterAll(() => g.close());
 
   const chunk = (delta: object, finish_reason: string | null = null) =>
-    JSON.stringify({ id: "a", error: {}, choices: [{ index: 0, delta, finish_reason }] });
+    JSON.stringify({
+      id: "a",
+      error: {},
+      choices: [{ index: 0, delta, finish_reason }],
+    });
 
   // Whoever speaks the Responses API gets it from the upstream itself.
   test.each(NAMES.filter((name) => name !== "openai-responses"))(
@@ -409,7 +488,10 @@ describe("providers with a protocol of their own", () => {
             g.upstream.always((request) =>
               isToken(request.url) ? fixture.answer(request, { kind: "text", status: 200 }) : script,
             );
-            const answer = await g.post(path, { ...(body as object), stream: isStream });
+            const answer = await g.post(path, {
+              ...(body as object),
+              stream: isStream,
+            });
             expect([text, isStream, script, answer.status >= 400]).toEqual([text, isStream, script, true]);
             await answer.body?.cancel();
           }

@@ -140,9 +140,11 @@ describe("Anthropic: thoughts that are asked for are shown", () => {
     for (const request of asks) expect(thinkingOf(request)).toEqual(shown);
   });
   test("but not where the client wants none, and a budget has no such word", () => {
-    expect(thinkingOf(responses([], { reasoning: { effort: "high", summary: "none" } }))).toEqual({
-      type: "adaptive",
-    });
+    for (const request of [
+      responses([], { reasoning: { effort: "high", summary: "none" } }),
+      google({ generationConfig: { thinkingConfig: { thinkingLevel: "HIGH", includeThoughts: false } } }),
+    ])
+      expect(thinkingOf(request)).toEqual({ type: "adaptive" });
     const old = thinkingOf(chat({ reasoning_effort: "low", max_tokens: 9000 }), "claude-sonnet-4-5");
     expect(old).toEqual({ type: "enabled", budget_tokens: 4096 });
   });

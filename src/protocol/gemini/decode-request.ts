@@ -257,7 +257,8 @@ function decodeThinking(wire: JsonObject): Reasoning {
   else if (budget !== undefined) reasoning.budgetTokens = budget;
   const level = asString(wire["thinkingLevel"]);
   if (level) reasoning.effort = level.toLowerCase();
-  if (asBoolean(wire["includeThoughts"])) reasoning.summary = "auto";
+  const isShown = asBoolean(wire["includeThoughts"]);
+  if (isShown !== undefined) reasoning.summary = isShown ? "auto" : "none";
   return reasoning;
 }
 

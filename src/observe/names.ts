@@ -162,7 +162,7 @@ export const METRICS = {
   },
   weir_channel_up: {
     type: "gauge",
-    help: "1: the channel is on and takes calls; 0: it was switched off by itself, or rests, as a whole or with each of its models, and nobody was answered since.",
+    help: "1: the channel is on and takes calls; 0: it was switched off by itself, or rests, as a whole or with each of its models, and, unless it was only busy, nobody was answered since.",
     labels: ["channel"],
     merge: "max",
   },

@@ -39,7 +39,8 @@ const INTERRUPTIBLE: ReadonlySet<BlockKind> = new Set(["text", "thinking", "refu
 
 /**
  * `isUnsaid`: the wire never says that a call is whole. Models write one call after the other, so that one of which nothing
- * came while a later one of its choice became whole has no arguments.
+ * came while a later one of its choice became whole has no arguments. That is known when another thing begins: servers that
+ * name all calls at once may tell their arguments in any order.
  */
 export function createSequencer({ isUnsaid = false } = {}): BlockSequencer {
   let nextAt = 0;
@@ -83,8 +84,7 @@ export function createSequencer({ isUnsaid = false } = {}): BlockSequencer {
   };
   const mayClose = (block: LiveBlock): boolean => {
     if (block.done || INTERRUPTIBLE.has(block.spec.kind)) return true;
-    if (!block.json) return false;
-    return block.json.whole() || (isUnsaid && block.json.isEmpty() && waiting.some(isLater(block)));
+    return block.json?.whole() === true;
   };
   /** Gives held blocks their turn for as long as the open one may close. */
   const advance = (out: CanonicalEvent[]): void => {
@@ -114,6 +114,7 @@ export function createSequencer({ isUnsaid = false } = {}): BlockSequencer {
       const json = spec.kind === "tool-call" && !spec.custom ? jsonProgress() : undefined;
       const block: LiveBlock = { spec, at: -1, held: [], json, done: false };
       if (payload) hold(block, payload);
+      if (isUnsaid && waiting.length > 0) endPassed(open ? [open, ...waiting] : waiting);
       waiting.push(block);
       advance(out);
     },
@@ -147,9 +148,13 @@ function hold(block: LiveBlock, payload: BlockPayload): void {
   block.held.push(payload);
 }
 
-/** Whether another is a whole call of the same choice. */
-function isLater({ spec }: LiveBlock): (other: LiveBlock) => boolean {
-  return (other) => other.spec.choice === spec.choice && other.json?.whole() === true;
+/** Ends the calls of which nothing came before a later one of the same choice became whole. */
+function endPassed(blocks: readonly LiveBlock[]): void {
+  for (const [at, block] of blocks.entries()) {
+    const isLater = (other: LiveBlock): boolean =>
+      other.spec.choice === block.spec.choice && other.json?.whole() === true;
+    if (block.json?.isEmpty() === true && blocks.slice(at + 1).some(isLater)) block.done = true;
+  }
 }
 
 /** How far the arguments of a call are. */

@@ -5,6 +5,8 @@ import { useState } from "react";
 import type { Binding } from "../../islands/lib/account-security.ts";
 import { interceptLeaving } from "../../islands/lib/leave.ts";
 import { BindingsCard } from "../../islands/screens/personal/bindings.tsx";
+import { UserBindings } from "../../islands/screens/user/bindings.tsx";
+import type { UserRow } from "../../islands/lib/wire.ts";
 import { renderPart, settle } from "./render.tsx";
 import type { IslandOptions } from "./render.tsx";
 
@@ -141,4 +143,21 @@ test("an address is changed with a word about where the letter of it goes", asyn
   await user.click(screen.getByRole("button", { name: "Change Email" }));
   const dialog = await screen.findByRole("dialog", { name: "Change the email address" });
   expect(dialog.textContent).toContain("an email about the change to old@example.org");
+});
+
+test("an administrator undoes what is others', and their own on their account page alone", async () => {
+  const names: Record<number, boolean> = {};
+  for (const id of [7, 8]) {
+    const { unmount } = renderPart(
+      <UserBindings row={{ id, username: `user${id}` } as UserRow} isReadOnly={false} />,
+      {
+        user: { id: 7, role: 100 },
+        answers: { [`GET /api/user/${id}/oauth/bindings`]: { success: true, data: ROWS } },
+      },
+    );
+    expect(await screen.findByText("ada-hub")).toBeTruthy();
+    names[id] = screen.queryAllByRole("button").length > 0;
+    unmount();
+  }
+  expect(names).toEqual({ 7: false, 8: true });
 });

@@ -1,7 +1,9 @@
 // By whom else an account may sign in, and the way to undo that for its owner.
-// Refuses to undo without asking; what the owner's rank forbids, the server says.
+// Refuses to undo without asking, and the viewer's own ones, which their account page undoes with proof; what the owner's rank forbids,
+// the server says.
 import { useEffect, useState } from "react";
 import { ApiFailure, failureMessage, fetchChecked } from "../../lib/api.ts";
+import { user } from "../../lib/boot.ts";
 import { useT } from "../../lib/i18n.ts";
 import { toast, toastFailure } from "../../lib/toasts.ts";
 import type { UserRow } from "../../lib/wire.ts";
@@ -33,6 +35,7 @@ export function UserBindings({ row, isReadOnly }: { row: UserRow; isReadOnly: bo
   const t = useT();
   const [bindings, setBindings] = useState<readonly Binding[]>();
   const [failure, setFailure] = useState<string>();
+  const mayUndo = !isReadOnly && user.peek()?.id !== row.id;
   const path = `/api/user/${row.id}/oauth/bindings`;
   const load = () => ask(path).then(setBindings, (error: unknown) => setFailure(failureMessage(error)));
   useEffect(() => void load(), [path]);
@@ -73,7 +76,7 @@ export function UserBindings({ row, isReadOnly }: { row: UserRow; isReadOnly: bo
               t("user.key.neverUsed")
             )}
           </span>
-          {isReadOnly ? null : (
+          {mayUndo ? (
             <button
               type="button"
               className="btn btn-ghost btn-xs text-error"
@@ -82,7 +85,7 @@ export function UserBindings({ row, isReadOnly }: { row: UserRow; isReadOnly: bo
             >
               {t("user.unbind.action")}
             </button>
-          )}
+          ) : null}
         </li>
       ))}
     </ul>

@@ -1,9 +1,11 @@
 // What a hold takes for a call's input: far from the limit the prompt as long as it can be, which costs nobody a wait; near it what
 // the encoder counts, so that nobody is refused for tokens that are none. Never less than it will be charged by our own count.
+import type { Deps } from "../../core/deps.ts";
 import { heldCallPrice } from "../../core/prices/holds.ts";
 import type { HoldRates, HoldTerms } from "../../core/prices/holds.ts";
 import { countUnits } from "../endpoints/call-units.ts";
-import { countedPrompt } from "../meter/meter.ts";
+import { Failure } from "../../shared/failures.ts";
+import { countBusy, countedPrompt } from "../meter/meter.ts";
 import type { PromptSize } from "../meter/meter.ts";
 import type { TokenCounter } from "../meter/token-count.ts";
 import type { Call } from "./call.ts";
@@ -91,4 +93,25 @@ export async function sparedUnits(
   });
   if (counted === undefined) return 0;
   return Math.max(0, unsureUnits - Math.max(0, counted - heldPrompt(prompt)) * inputRate);
+}
+
+/**
+ * Holds with the prompt counted. Throws `count_busy` where the balance pays the prompt as it is estimated (`least`), and nobody could
+ * count whether it is longer: who comes again soon hears what it is.
+ */
+export async function countedFirst<Held>(
+  services: { counter: TokenCounter; deps: Pick<Deps, "ledger"> },
+  request: HoldRequest,
+  least: number | undefined,
+  hold: (counted: HoldRequest) => Held | Promise<Held>,
+): Promise<Held> {
+  const counted = await withCounted(services, request);
+  try {
+    return await hold(counted);
+  } catch (error) {
+    const isShort = error instanceof Failure && error.kind === "quota";
+    if (!isShort || counted.prompt.isUncountable !== true) throw error;
+    if (services.deps.ledger.available(request.caller) < (least ?? 0)) throw error;
+    throw countBusy();
+  }
 }

@@ -30,7 +30,7 @@ import type { GroupPrice, GroupTerms } from "./auto-group.ts";
 import { overCap } from "./cap.ts";
 import { factsFor, leastLimit } from "./hold-facts.ts";
 import type { ChannelFacts } from "./hold-facts.ts";
-import { dueUnits, isFarEnough, withCounted } from "./hold-input.ts";
+import { countedFirst, dueUnits, isFarEnough, withCounted } from "./hold-input.ts";
 import { choicesOf } from "../endpoints/choices.ts";
 import type { Endpoint, Json } from "../endpoints/endpoint.ts";
 import { limitIn } from "../endpoints/output-limit.ts";
@@ -229,7 +229,9 @@ function reserveFor(
       (endpoint.answersTokens === false ? 0 : answerTokens(terms, services.usual.of(model), growsAlong)),
   };
   if (!isFarEnough(ledger.available(caller), terms, wanted.amount))
-    return withCounted(services, request).then((counted) => reserveFor(services, counted, facts, growsAlong));
+    return countedFirst(services, request, wanted.least, (counted) =>
+      reserveFor(services, counted, facts, growsAlong),
+    );
   const { quotaCode } = endpoint;
   const reserved =
     quotaCode === undefined ? ledger.reserve(wanted) : reserveWithCode(quotaCode, ledger, wanted);

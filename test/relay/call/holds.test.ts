@@ -326,3 +326,34 @@ test("an encoder that gives no answer: the prompt is held as long as it can be, 
     await g.close();
   }
 });
+
+test("a balance that pays the estimate of a prompt which nobody could count: come again, not too poor", async () => {
+  const encoder = withoutEncoder();
+  const g = await startPriced("sqlite", []);
+  try {
+    const { id, key } = await person(g, 300);
+    g.upstream.always(answer("tip"));
+    const send = (length: number) =>
+      ask(g, "openai-chat", MODELS["openai-chat"], {
+        key,
+        limit: 16,
+        fields: { messages: [{ role: "user", content: words(length) }] },
+      });
+    const early = await send(100);
+    expect([early.status, await early.text()]).toEqual([429, expect.stringContaining("count_busy")]);
+    expect(early.headers.get("retry-after")).toBe("1");
+    // Not even the estimate is paid.
+    const poor = await send(2000);
+    expect([poor.status, await poor.text()]).toEqual([
+      403,
+      expect.stringContaining("insufficient_user_quota"),
+    ]);
+    expect((await g.balance(id)).quota).toBe(300);
+    encoder.restore();
+    const later = await send(100);
+    expect([later.status, await later.text()]).toEqual([200, expect.stringContaining("tip")]);
+  } finally {
+    encoder.restore();
+    await g.close();
+  }
+});

@@ -67,6 +67,8 @@ export function useList<Row>({ initial, queryKey, load }: ListOptions<Row>): Liv
     running.current?.abort();
     const controller = new AbortController();
     running.current = controller;
+    // Whoever comes back before the answer, or after its failure, asks again.
+    answered.current = undefined;
     setPhase((before) => (before === "loading" ? before : "refreshing"));
     const { asked: key, load: loadNow } = latest.current;
     try {

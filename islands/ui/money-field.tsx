@@ -23,6 +23,9 @@ export function dollarsText(quota: number): string {
 /** Whole units are never parted by a comma: there it can only stand between thousands. */
 const GROUPED_UNITS = /^\d{1,3}(?:[,，]\d{3})+$/;
 
+/** Another currency's sign or code: the same digits are another amount there. */
+const OTHER_CURRENCY = /[\p{Sc}元]|[a-z]{3}/iu;
+
 /** What was typed without its sign and symbol, as lib/typed-number.ts reads it. */
 function readTyped(text: string) {
   const display = displayOf(status.peek());
@@ -30,6 +33,7 @@ function readTyped(text: string) {
   const amount = (trimmed.startsWith(display.symbol) ? trimmed.slice(display.symbol.length) : trimmed).trim();
   const sign = /^[+-]/.exec(amount)?.[0] ?? "";
   const plain = amount.slice(sign.length);
+  if (OTHER_CURRENCY.test(plain)) return { display, sign, problem: "number" as const };
   const isGrouped = display.type === "TOKENS" && GROUPED_UNITS.test(plain);
   return {
     display,

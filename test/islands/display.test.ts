@@ -45,7 +45,11 @@ test("each type is shown in a way of its own", () => {
 describe("a typed amount is whole units, half up", () => {
   test.each([
     ["dollars", BASE, "1.5", 750_000],
-    ["dollars with their sign and groups", BASE, "＄1,000", 500_000_000],
+    ["dollars with their sign and groups", BASE, "＄1,000.00", 500_000_000],
+    ["one group alone, which is a fraction to others", BASE, "$1,000", undefined],
+    ["full-width digits", BASE, "１２．５", 6_250_000],
+    ["a comma for the point", BASE, "12,5", 6_250_000],
+    ["units in one group", UNITS, "1,000", 1000],
     ["yuan", YUAN, "¥73", 5_000_000],
     ["a fraction of yuan, rounded up", YUAN, "0.01", 685],
     ["a fraction of yuan, rounded down", YUAN, "0.1", 6_849],
@@ -58,6 +62,8 @@ describe("a typed amount is whole units, half up", () => {
     ["nothing", BASE, " ", undefined],
     ["more than a balance holds", BASE, "99999999999999", undefined],
     ["another currency's sign", BASE, "¥5", undefined],
+    ["another currency's sign behind it", BASE, "5元", undefined],
+    ["another currency's code", BASE, "5 RMB", undefined],
   ] as const)("%s", (_, site, typed, quota) => {
     on(site);
     expect(quotaOf(typed)).toBe(quota as number);

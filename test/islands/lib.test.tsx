@@ -155,6 +155,23 @@ describe("lists", () => {
     await settle();
     expect(shown()).toBe("failed: first Broken");
   });
+
+  test("Back before the answer, or after its failure, shows the page anew", async () => {
+    for (const page of ["1", "7", "8"]) pages[page] = Promise.withResolvers();
+    renderPart(<List />, { url: "/x" });
+    act(() => setQuery({ p: 7 }));
+    act(() => setQuery({ p: undefined }));
+    pages["1"]?.resolve(["first anew"]);
+    await settle();
+    expect(shown()).toBe("ready: first anew ");
+    act(() => setQuery({ p: 8 }));
+    pages["8"]?.reject(new ApiFailure("x", 500, "Broken"));
+    await settle();
+    expect(shown()).toBe("failed: first anew Broken");
+    act(() => setQuery({ p: undefined }));
+    await settle();
+    expect(shown()).toBe("ready: first anew ");
+  });
 });
 
 describe("formats", () => {

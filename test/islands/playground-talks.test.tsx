@@ -211,4 +211,40 @@ describe("an answer", () => {
     open();
     expect(lastMessage().querySelectorAll("img")).toHaveLength(1);
   });
+
+  test("keeps a picture on the page that did not fit into the storage", async () => {
+    const island = open();
+    const large = `${PNG.slice(0, -1)}${"A".repeat(3_000_000)}=`;
+    island.answer(PATH, () => streamed(event({ images: images(large) }), DONE));
+    await ask(island, "draw");
+    expect(kept().conversations[0]?.messages.at(-1)?.lostImages).toBe(1);
+    // Another tab writes: what is stored of this talk is what this tab left there.
+    await otherTab((before) => [...before, talk("theirs", "their question")]);
+    expect(lastMessage().querySelectorAll("img")).toHaveLength(1);
+    await otherTab((before) =>
+      before.map((each) => (each.id === "theirs" ? each : talk(each.id, "changed"))),
+    );
+    expect(lastMessage().textContent).toContain("changed");
+  });
+});
+
+test("talks stay on the page where the browser's storage takes nothing", async () => {
+  const real = Object.getOwnPropertyDescriptor(globalThis, "localStorage") ?? {};
+  const full = () => {
+    throw new DOMException("full", "QuotaExceededError");
+  };
+  const value = { getItem: () => null, setItem: full, removeItem: () => undefined };
+  Object.defineProperty(globalThis, "localStorage", { configurable: true, value });
+  try {
+    const island = open();
+    island.answer(PATH, () => streamed(chunk("kept"), DONE));
+    await ask(island, "first");
+    await island.user.click(screen.getByRole("button", { name: "New conversation" }));
+    await settle();
+    await ask(island, "second");
+    expect(await names(island)).toEqual(expect.arrayContaining(["first", "second"]));
+    island.unmount();
+  } finally {
+    Object.defineProperty(globalThis, "localStorage", real);
+  }
 });

@@ -263,8 +263,11 @@ function withoutPictures({ messages, ...rest }: Conversation): Conversation {
 const hasPictures = ({ messages }: Conversation): boolean =>
   messages.some((each) => each.images !== undefined);
 
-/** Where everything does not fit, pictures go first, those of the oldest conversations before others. */
-export function writeStored(stored: Stored): void {
+/**
+ * Where everything does not fit, pictures go first, those of the oldest conversations before others. False where the browser
+ * kept nothing of it.
+ */
+export function writeStored(stored: Stored): boolean {
   const isKept = (each: Conversation) => each.id === stored.current || conversationTitle(each) !== "";
   let conversations = stored.conversations.filter(isKept).slice(0, MOST_CONVERSATIONS);
   let text = JSON.stringify({ ...stored, conversations });
@@ -279,4 +282,5 @@ export function writeStored(stored: Stored): void {
     text = JSON.stringify({ ...stored, conversations });
   }
   writeItem(storageKey(), text);
+  return readItem(storageKey()) === text;
 }

@@ -104,8 +104,9 @@ function useSharedTalks(latest: { current: Stored }, setStored: Dispatch<SetStat
       });
       if (conversations === before.conversations) return;
       // What changed here stays to be written.
-      const changed = before.conversations.filter((each) => synced.get(each.id) !== each);
-      state.current.synced = syncedOf(conversations.filter((each) => !changed.includes(each)));
+      const changed = new Set(before.conversations.filter((each) => synced.get(each.id)?.mine !== each));
+      const taken = conversations.filter((each) => !changed.has(each));
+      state.current.synced = syncedOf(taken, stored);
       latest.current = { ...before, conversations };
       setStored((now) => ({
         ...now,
@@ -118,19 +119,27 @@ function useSharedTalks(latest: { current: Stored }, setStored: Dispatch<SetStat
         written?.settings === now.settings &&
         written.current === now.current &&
         now.conversations.length === synced.size &&
-        now.conversations.every((each) => synced.get(each.id) === each)
+        now.conversations.every((each) => synced.get(each.id)?.mine === each)
       );
     };
     return {
       merge,
-      read(stored: Stored) {
-        state.current = { synced: syncedOf(stored.conversations), written: undefined };
+      read(next: Stored, found: Stored | undefined) {
+        state.current = {
+          synced: syncedOf(next.conversations, found?.conversations ?? []),
+          written: undefined,
+        };
       },
       save() {
         if (isWritten(latest.current)) return;
         merge();
-        writeStored(latest.current);
-        state.current = { synced: syncedOf(latest.current.conversations), written: latest.current };
+        // What could not be written is not what others see: nothing of it counts as theirs.
+        if (!writeStored(latest.current)) return;
+        const stored = readStored(latest.current.settings)?.conversations;
+        state.current = {
+          synced: syncedOf(latest.current.conversations, stored ?? []),
+          written: latest.current,
+        };
       },
     };
   }, []);
@@ -159,7 +168,7 @@ export function useStored(page: PlaygroundData, isRunning: boolean) {
     const next = found ? { ...found, settings: usable(found.settings, page) } : fresh;
     latest.current = next;
     setStored(next);
-    shared.read(next);
+    shared.read(next, found);
     setLoaded(true);
   }, [page]);
   useEffect(() => {

@@ -95,9 +95,8 @@ function pricingOf(
   const completion = completionRatio(name, tables.completionRatio);
   const audio = own(tables.audioRatio, name) ?? audioRatio(name);
   const spoken = own(tables.audioCompletionRatio, name) ?? audioCompletionRatio(name, completion, audio);
-  // Prices that no ratio can say: of thoughts, of pictures in answers, of anything where input is free.
+  // Prices that no ratio can say: of thoughts, of pictures in answers, where input is free. A model without one is no gift by them.
   const isRated = spoken === undefined || TOKEN_KINDS.some((kind) => rules?.[kind] !== undefined);
-  // None where the model has no price of its own: what is listed beside makes it no gift.
   const row = callPrice === undefined && isRated ? rowIn(tables, name) : undefined;
   return {
     rates: row && everyKind(row, name),
@@ -115,9 +114,8 @@ function pricingOf(
 }
 
 /** What the price of a model is beyond the maps of ratios. */
-function rulesOf({ priceRules }: PriceTables, name: string): PriceRules | undefined {
-  return Object.hasOwn(priceRules, name) ? priceRules[name] : undefined;
-}
+const rulesOf = ({ priceRules }: PriceTables, name: string): PriceRules | undefined =>
+  Object.hasOwn(priceRules, name) ? priceRules[name] : undefined;
 
 /** The entries of the model's price that act under conditions, in their order; `model` as requested. */
 export function priceRulesOf(tables: PriceTables, model: string): readonly PriceRule[] {

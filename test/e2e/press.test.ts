@@ -69,7 +69,11 @@ async function openDrawer(page: Page, address: string, count?: number): Promise<
   } else {
     // Closed and opened again by the address: a fresh form without loading the page.
     await goTo(page, new URL(address, sample.app.url).pathname);
-    await page.waitForFunction(() => !document.querySelector("dialog[open]"));
+    // Who leaves with changes is asked; the answer is no press of the mouse, which reaches nothing here.
+    await page.waitForFunction(() => {
+      document.querySelector<HTMLElement>("dialog.modal:not(.modal-end)[open] .btn-error")?.click();
+      return !document.querySelector("dialog[open]");
+    });
     await goTo(page, address);
     await page.locator("dialog[open] footer").waitFor();
   }

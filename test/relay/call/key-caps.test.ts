@@ -106,8 +106,16 @@ describe.each(DATABASE_KINDS)("caps of channels and keys on %s", (database) => {
     const model = nextModel();
     const id = await channel(model, { key: "stores\nidle" });
     await capKey(id, 0, { maxConcurrency: 1 });
-    const response = { id: `resp_${model}`, object: "response", status: "completed", model, output: [] };
-    g.upstream.always(json({ ...response, usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } }));
+    const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
+    const response = {
+      id: `resp_${model}`,
+      object: "response",
+      status: "completed",
+      model,
+      output: [],
+      usage,
+    };
+    g.upstream.always(json(response));
     const goOn = (more: object = {}) => g.post("/v1/responses", { model, input: "hi", ...more });
     expect((await goOn()).status).toBe(200);
     const next = { previous_response_id: response.id };

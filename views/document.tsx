@@ -42,6 +42,8 @@ export function Document(props: DocumentProps) {
         <link rel="icon" href={props.icon} />
         {/* With a precedence React writes it before every preload: nothing is painted without it. */}
         <link rel="stylesheet" href={props.stylesheet} precedence="first" />
+        {/* A header of which a part is there moves when the rest comes: the first paint has all of it. */}
+        <link rel="expect" href="#content" blocking="render" />
         {props.preloads.map((href) => (
           <link key={href} rel="modulepreload" href={href} />
         ))}

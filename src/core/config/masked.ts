@@ -7,7 +7,8 @@ import type { Judge, Path } from "./judge.ts";
 export const MASK = "***";
 const WORDS =
   "authorization|api[-_]?key|access[-_]?key|key|token|secret|password|passwd|cookie|credentials?|signature|sig";
-const SECRET_NAME = new RegExp(`(?:^|[-_.]|[a-z](?=[A-Z]))(?:${WORDS})$`, "i");
+/** In any spelling: `access_token`, `apiKey`, `XAPIKEY`; a name too many is only masked. */
+const SECRET_NAME = new RegExp(`(?:^|[-_.a-z])(?:${WORDS})$`, "i");
 /** Fields of requests that end like secrets and are none: their values go from site to site. */
 const PLAIN_NAME = /^(?:prompt_cache_key|idempotency-key|(?:[beu]os|pad|stop)_token)$/i;
 const SECRET_QUERY = new RegExp(`([?&](?:[^=&#]*[-_.])?(?:${WORDS})=)([^&#]+)`, "gi");

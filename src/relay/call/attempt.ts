@@ -265,10 +265,6 @@ function isStreamed({ status, headers }: Response): boolean {
   return status === 200 && STREAM_TYPES.test(headers.get("content-type") ?? "");
 }
 
-function isEventStream({ headers }: Response): boolean {
-  return (headers.get("content-type") ?? "").includes("text/event-stream");
-}
-
 /** For adapters, which read answers in full, each in its own way. */
 function boundedAnswer(response: Response, maxBytes: number): Response {
   if (isStreamed(response)) return response;
@@ -413,6 +409,7 @@ export async function attempt({
   const watch = watchAttempt(limits, call, readingOn);
   const { signal, begun, settled, explain } = watch;
   let response: Response;
+  let isStream: boolean;
   try {
     response = await (request.adapter
       ? request.adapter(sendFor(request, signal, limits.maxAnswerBytes), signal, () => watch.answered(false))
@@ -423,21 +420,15 @@ export async function attempt({
       const failed = upstreamFailure({ dialect, channel, status: response.status, body, retryAfter });
       throw withUsage(failed, dialect, body);
     }
-    watch.answered(isEventStream(response));
+    isStream = (response.headers.get("content-type") ?? "").includes("text/event-stream");
+    watch.answered(isStream);
     if (request.correct) response = await request.correct(boundedAnswer(response, limits.maxAnswerBytes));
   } catch (error) {
     settled();
     if (error instanceof AttemptFailure) throw error;
     throw explain(error);
   }
-  return {
-    response,
-    isStream: isEventStream(response),
-    abort: () => watch.abort("hang-up"),
-    explain,
-    begun,
-    settled,
-  };
+  return { response, isStream, abort: () => watch.abort("hang-up"), explain, begun, settled };
 }
 
 /** The complete body of an opened answer; a break and one above the cap become the failure of the attempt. */

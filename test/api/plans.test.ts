@@ -17,6 +17,7 @@ import type { OwnPlans } from "../../src/core/payments/plan-orders.ts";
 import { newRequestId } from "../../src/http/request-id.ts";
 import { Role } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";
+import { balanceOf } from "../support/balances.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { testClock } from "../support/clock.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
@@ -162,15 +163,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await app.deps.accounts.userChanged(buyer.id);
   }
 
-  async function balance(): Promise<number> {
-    const { users } = app.deps.db.t;
-    await app.deps.ledger.flush();
-    const [row] = await app.deps.db.orm
-      .select({ quota: users.quota })
-      .from(users)
-      .where(eq(users.id, buyer.id));
-    return row?.quota ?? Number.NaN;
-  }
+  const balance = (): Promise<number> => balanceOf(app, buyer.id);
 
   async function creditsOf(kind: string): Promise<number[]> {
     const { credits } = app.deps.db.t;

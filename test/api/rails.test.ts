@@ -12,6 +12,7 @@ import type { PaymentRail, RailOption } from "../../src/core/payments/rail.ts";
 import { Role } from "../../src/shared/enums.ts";
 import type { OptionRow } from "../../src/shared/setting-rows.ts";
 import { startTestApp } from "../support/app.ts";
+import { balanceOf } from "../support/balances.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { testClock } from "../support/clock.ts";
 import { startFakeEpay } from "../support/fake-epay.ts";
@@ -170,15 +171,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
   const orderOf = async (tradeNo: string, as = root) =>
     (await call<Order>("GET", `topup/${tradeNo}`, undefined, as)).data;
 
-  async function balance(): Promise<number> {
-    const { users } = app.deps.db.t;
-    await app.deps.ledger.flush();
-    const [row] = await app.deps.db.orm
-      .select({ quota: users.quota })
-      .from(users)
-      .where(eq(users.id, buyer.id));
-    return row?.quota ?? Number.NaN;
-  }
+  const balance = (): Promise<number> => balanceOf(app, buyer.id);
 
   test("a third rail is its file and its row: offered, priced, ordered, called back, asked for, refunded", async () => {
     const { data: info } = await call<{

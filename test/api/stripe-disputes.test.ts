@@ -4,13 +4,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { eq } from "drizzle-orm";
 import { audit } from "../../src/core/ledger/audit.ts";
 import { startTestApp } from "../support/app.ts";
+import { balanceOf } from "../support/balances.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { testClock } from "../support/clock.ts";
-import { signedEvent, startFakeStripe } from "../support/fake-stripe.ts";
+import { payByStripe, signedEvent, startFakeStripe, STRIPE_SECRET } from "../support/fake-stripe.ts";
 import type { FakeSession, FakeStripe } from "../support/fake-stripe.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
 
-const SECRET = "whsec_0123456789abcdefghijkl";
 const UNIT = 500_000;
 
 describe.each(DATABASE_KINDS)("on %s", (database) => {
@@ -23,11 +23,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     stripe = startFakeStripe();
     app = await startTestApp({ database, clock });
     await app.createChannel({});
-    const { options } = app.deps;
-    await options.set("ServerAddress", "https://gate.example");
-    await options.set("StripeApiBase", stripe.url);
-    await options.set("StripeApiSecret", "sk_test_0123456789");
-    await options.set("StripeWebhookSecret", SECRET);
+    await payByStripe(app.deps, stripe);
   });
   afterAll(async () => {
     await app.deps.ledger.flush();
@@ -42,7 +38,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
 
   async function tell(type: string, object: object): Promise<void> {
     const timestamp = Math.floor(clock.nowMs() / 1000);
-    const { payload, header } = await signedEvent(type, object, { secret: SECRET, timestamp });
+    const { payload, header } = await signedEvent(type, object, { secret: STRIPE_SECRET, timestamp });
     const answer = await fetch(`${app.url}/api/stripe/webhook`, {
       method: "POST",
       headers: { "content-type": "application/json", "stripe-signature": header },
@@ -70,15 +66,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
       status,
     });
 
-  async function balance(): Promise<number> {
-    const { users } = app.deps.db.t;
-    await app.deps.ledger.flush();
-    const [row] = await app.deps.db.orm
-      .select({ quota: users.quota })
-      .from(users)
-      .where(eq(users.id, buyer.id));
-    return row?.quota ?? Number.NaN;
-  }
+  const balance = (): Promise<number> => balanceOf(app, buyer.id);
 
   async function keyAnswers(): Promise<number> {
     const { key } = await app.createToken(buyer.id);

@@ -9,11 +9,10 @@ import { Role } from "../../src/shared/enums.ts";
 import { startTestApp } from "../support/app.ts";
 import type { TestApp, TestUser } from "../support/app.ts";
 import { testClock } from "../support/clock.ts";
-import { signedEvent, startFakeStripe } from "../support/fake-stripe.ts";
+import { payByStripe, signedEvent, startFakeStripe, STRIPE_SECRET } from "../support/fake-stripe.ts";
 import type { FakeSession, FakeStripe, Signing } from "../support/fake-stripe.ts";
 import { DATABASE_KINDS } from "../support/postgres.ts";
 
-const SECRET = "whsec_0123456789abcdefghijkl";
 const NEXT_SECRET = "whsec_lkjihgfedcba9876543210";
 const UNIT = 500_000;
 const HOUR_MS = 3_600_000;
@@ -40,11 +39,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     await app.call("POST", "/api/setup", account);
     root = await app.createUser({ role: Role.root });
     await app.createChannel({});
-    const { options } = app.deps;
-    await options.set("ServerAddress", "https://gate.example");
-    await options.set("StripeApiBase", stripe.url);
-    await options.set("StripeApiSecret", "sk_test_0123456789");
-    await options.set("StripeWebhookSecret", SECRET);
+    await payByStripe(app.deps, stripe);
   });
   afterAll(async () => {
     await app.close();
@@ -95,7 +90,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
 
   async function tell(type: string, object: object, signing: Partial<Signing> = {}): Promise<number> {
     const { payload, header } = await signedEvent(type, object, {
-      secret: SECRET,
+      secret: STRIPE_SECRET,
       timestamp: now(),
       ...signing,
     });
@@ -199,7 +194,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
 
   test("signatures: wrong, absent, old, ahead, over other bytes; two secrets while one replaces the other", async () => {
     const session = await order();
-    const good = await signedEvent(COMPLETED, paid(session), { secret: SECRET, timestamp: now() });
+    const good = await signedEvent(COMPLETED, paid(session), { secret: STRIPE_SECRET, timestamp: now() });
     expect(await post(good.payload, "")).toBe(400);
     expect(await post(good.payload, good.header.replace(/v1=./, "v1=x"))).toBe(400);
     expect(await post(JSON.stringify(JSON.parse(good.payload), null, 1), good.header)).toBe(400);
@@ -216,7 +211,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
     });
     expect([squeezed.status, (await squeezed.text()).includes("payment_event_invalid")]).toEqual([400, true]);
     expect(await balance()).toBe(1000);
-    await set("StripeWebhookSecret", `${NEXT_SECRET},${SECRET}`);
+    await set("StripeWebhookSecret", `${NEXT_SECRET},${STRIPE_SECRET}`);
     const second = await order();
     // While a secret is replaced the provider signs by both: one that is right is enough.
     const two = good.header.replace(",v1=", `,v1=${"0".repeat(64)},v1=`);
@@ -237,7 +232,7 @@ describe.each(DATABASE_KINDS)("on %s", (database) => {
 
   test("without both secrets there is neither a way to pay nor a route", async () => {
     const session = await order();
-    const good = await signedEvent(COMPLETED, paid(session), { secret: SECRET, timestamp: now() });
+    const good = await signedEvent(COMPLETED, paid(session), { secret: STRIPE_SECRET, timestamp: now() });
     for (const key of ["StripeApiSecret", "StripeWebhookSecret"] as const) {
       await set(key, "");
       expect(await post(good.payload, good.header)).toBe(404);

@@ -1,6 +1,7 @@
 // A Stripe on loopback, as far as payments use it: Checkout sessions with idempotency, refunds, and events that the package's
 // own helper signs. Written from the provider's public API reference.
 import Stripe from "stripe";
+import type { Deps } from "../../src/core/deps.ts";
 
 export interface FakeSession {
   id: string;
@@ -26,6 +27,17 @@ export interface FakeStripe {
   /** Waited for before a new session or a refund is answered: it is made, and its maker does not know yet. */
   beforeAnswer: () => Promise<void>;
   stop(): Promise<void>;
+}
+
+/** Of webhooks. */
+export const STRIPE_SECRET = "whsec_0123456789abcdefghijkl";
+
+/** Switches paying by the fake on, for a site that others reach. */
+export async function payByStripe({ options }: Pick<Deps, "options">, { url }: FakeStripe): Promise<void> {
+  await options.set("ServerAddress", "https://gate.example");
+  await options.set("StripeApiBase", url);
+  await options.set("StripeApiSecret", "sk_test_0123456789");
+  await options.set("StripeWebhookSecret", STRIPE_SECRET);
 }
 
 export function startFakeStripe(): FakeStripe {
